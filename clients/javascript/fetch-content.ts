@@ -1,3 +1,4 @@
+import type { GetAnswer } from '../../src/pull/export-file.ts';
 import type { GetContent } from '../../src/pull/proved-rows.ts';
 import { failureOfAnswer, Interruption, Refusal } from '../../src/pull/retry.ts';
 
@@ -53,6 +54,26 @@ export function contentByFetch(): GetContent {
     throw new Refusal(`the server answered with ${type}, not with ${accept}: is this the URL of a resource?`);
   };
 }
+
+/**
+ * Gets answers as they are. Pages see no redirects: there the browser follows them, and takes the key out where they lead to
+ * another origin.
+ */
+export const answerByFetch: GetAnswer = async (url, headers, signal) => {
+  const redirect = PAGE === undefined ? 'manual' : 'follow';
+  let response: Response;
+  try {
+    response = await fetch(url, { ...UNCACHED, headers, signal, redirect });
+  } catch (error) {
+    throw signal.aborted ? error : new Interruption(`no answer: ${reasonOf(error)}`, { cause: error });
+  }
+  return {
+    status: response.status,
+    header: (name) => response.headers.get(name),
+    content: chunksOf(response),
+    isRedirected: response.redirected,
+  };
+};
 
 /** The content as it comes. Rejects with Interrupted where it is cut. Nothing more is sent once the caller stops reading. */
 async function* chunksOf({ body }: Response): AsyncGenerator<Uint8Array, void, undefined> {

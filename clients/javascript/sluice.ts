@@ -5,11 +5,13 @@
  *     import { rows, follow } from 'https://HOST/clients/sluice.mjs';
  *     for await (const row of rows('https://HOST/items?category=Ideal', { key })) console.log(row);
  */
+import { completed, exportBytes, exportUrls } from '../../src/pull/export-file.ts';
 import { REMOVAL_BEGINNING } from '../../src/pull/lines.ts';
 import { BEGINNING } from '../../src/pull/proof.ts';
 import { provedRows, type ProvingOptions } from '../../src/pull/proved-rows.ts';
 import { Interruption, REAL_CLOCK, Refusal } from '../../src/pull/retry.ts';
-import { contentByFetch, CorsRefused, PAGE } from './fetch-content.ts';
+import { answerByFetch, contentByFetch, CorsRefused, PAGE } from './fetch-content.ts';
+import { Sha256 } from './sha256.ts';
 
 interface Options {
   /** An API key, sent as `Authorization: Bearer`. */
@@ -118,6 +120,39 @@ export async function* follow<Row = AnyRow>(
     yield { changes: lines.map((line) => changeIn<Row>(line, parse)), cursor: cursor ?? '', upToDate };
 }
 
+/**
+ * The bytes of an export's file, once the server has written it. `url`: that of the export or of its file. A connection
+ * that is cut goes on where it was. Where the file lies in an object store, that gets no key. The last piece comes when the
+ * SHA-256 is that of the export: an iteration that ends without an error has given the whole file.
+ */
+export async function* download(
+  url: string | URL,
+  options: Omit<Options, 'parse'> = {},
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const given = new URL(url, PAGE?.href);
+  const urls = exportUrls(given);
+  if (!urls || given.username !== '' || given.password !== '')
+    throw new TypeError(`${given.href} is not the URL of an export, without a password`);
+  const asking = { ...requestsOf(options), getAnswer: answerByFetch };
+  try {
+    const file = await completed(urls.status, asking);
+    const hash = new Sha256();
+    let last: Uint8Array | null = null;
+    for await (const chunk of exportBytes(urls.file, file, 0, asking)) {
+      if (last) yield last;
+      hash.update(chunk);
+      last = chunk;
+    }
+    if (hash.digest() !== file.sha256)
+      throw new Refusal(
+        `the bytes that came are not the file of the export, whose SHA-256 is ${file.sha256}`,
+      );
+    if (last) yield last;
+  } catch (error) {
+    throw told(error);
+  }
+}
+
 interface Batch {
   readonly lines: readonly string[];
   readonly cursor: string | null;
@@ -127,7 +162,7 @@ interface Batch {
 /** The lines of rows and removals, in proved pieces. Rejects with SluiceError. */
 async function* batches(
   url: URL,
-  { key = null, signal, retryFor = 300, timeout = 60, onRetry = () => undefined }: Options,
+  options: Options,
   what: Partial<ProvingOptions>,
 ): AsyncGenerator<Batch, void, undefined> {
   const text = new HeldText();
@@ -136,13 +171,7 @@ async function* batches(
     firstRow: null,
     follow: false,
     compression: 'none',
-    clock: REAL_CLOCK,
-    key,
-    signal: signal ?? new AbortController().signal,
-    retryForMs: retryFor * 1000,
-    idleMs: timeout * 1000,
-    onInterrupted: (failure, waitMs) => onRetry(new SluiceError(failure), waitMs),
-    getContent: contentByFetch(),
+    ...requestsOf(options),
     ...what,
   });
   try {
@@ -153,8 +182,31 @@ async function* batches(
       else yield { lines: text.take(), cursor: step.place.cursor, upToDate: step.upToDate };
     }
   } catch (error) {
-    throw error instanceof Refusal || error instanceof Interruption ? new SluiceError(error) : error;
+    throw told(error);
   }
+}
+
+/** How requests are sent and repeated. */
+function requestsOf({
+  key = null,
+  signal,
+  retryFor = 300,
+  timeout = 60,
+  onRetry = () => undefined,
+}: Options) {
+  return {
+    clock: REAL_CLOCK,
+    key,
+    signal: signal ?? new AbortController().signal,
+    retryForMs: retryFor * 1000,
+    idleMs: timeout * 1000,
+    onInterrupted: (failure: Interruption, waitMs: number) => onRetry(new SluiceError(failure), waitMs),
+    getContent: contentByFetch(),
+  };
+}
+
+function told(error: unknown): unknown {
+  return error instanceof Refusal || error instanceof Interruption ? new SluiceError(error) : error;
 }
 
 /** Text that came in pieces and is not proved yet. */

@@ -1,6 +1,7 @@
 import { integer, oneOf, readArguments, UsageError } from '../terminal/arguments.ts';
 import { printable, quoted } from '../terminal/text.ts';
 import { formatOfName } from '../rows/text-files.ts';
+import { exportUrls } from './export-file.ts';
 import { COMPRESSIONS, type Compression } from './proved-rows.ts';
 
 export interface PullCommand {
@@ -19,6 +20,8 @@ export interface PullCommand {
   readonly follow: boolean;
   /** A SQLite file that becomes a copy of the set. Null: the output is `output`. */
   readonly into: string | null;
+  /** Whether the URL is that of an export, whose file becomes the output. */
+  readonly isExport: boolean;
 }
 
 export const STDOUT = '-';
@@ -36,6 +39,7 @@ const OPTIONS = {
   'retry-for': { type: 'string' },
   follow: { type: 'boolean' },
   into: { type: 'string' },
+  export: { type: 'boolean' },
 } as const;
 /** Parameters that belong to a single part, or that parts cannot have because they are in id order. */
 const NOT_IN_PARTS = ['part', 'cursor', 'after', 'limit'];
@@ -49,6 +53,7 @@ export function parsePullArguments(argv: readonly string[]): PullCommand {
   const [address, second] = positionals;
   if (address === undefined) throw new UsageError('pull takes the URL of a stream; it got none');
   if (second !== undefined) throw new UsageError(`pull takes one URL; it also got ${quoted(second)}`);
+  if (values.export) return exportCommand(address, values);
   const into = values.into ?? null;
   if (into !== null && values.output !== undefined)
     throw new UsageError('pull takes one of -o and --into; it got both');
@@ -75,7 +80,43 @@ export function parsePullArguments(argv: readonly string[]): PullCommand {
     restart: values.restart ?? false,
     follow,
     into,
-    retryForMs: integer('--retry-for', values['retry-for'] ?? '300', 0, 1_000_000) * 1000,
+    isExport: false,
+    retryForMs: retryForMs(values),
+  };
+}
+
+function retryForMs({ 'retry-for': seconds = '300' }: { readonly 'retry-for'?: string }): number {
+  return integer('--retry-for', seconds, 0, 1_000_000) * 1000;
+}
+
+/** Options that say what rows come, or how. An export has its rows already. */
+const NOT_OF_EXPORTS = ['parallel', 'compression', 'snapshot', 'follow', 'into'] as const;
+
+type Values = ReturnType<typeof readArguments<typeof OPTIONS>>['values'];
+
+function exportCommand(address: string, values: Values): PullCommand {
+  const excluded = NOT_OF_EXPORTS.find((name) => values[name] !== undefined);
+  if (excluded !== undefined) throw new UsageError(`--export does not support --${excluded}`);
+  const url = URL.canParse(address) ? new URL(address) : null;
+  if (!url || !exportUrls(url))
+    throw new UsageError(
+      `--export takes the URL of an export, such as http://127.0.0.1:3000/exports/ID; it got ${quoted(address)}`,
+    );
+  checkUser(url);
+  const { output = '' } = values;
+  if (output === '' || output === STDOUT)
+    throw new UsageError('--export takes -o FILE, because only the whole file is proved');
+  return {
+    url,
+    output,
+    parallel: 1,
+    compression: 'none',
+    keyFile: values['key-file'] ?? null,
+    restart: values.restart ?? false,
+    follow: false,
+    into: null,
+    isExport: true,
+    retryForMs: retryForMs(values),
   };
 }
 
@@ -105,9 +146,13 @@ function streamUrl(address: string): URL {
     );
   const isStream = segments.length > 1 && segments.at(-1) === 'stream';
   url.pathname = [...segments, ...(isStream ? [] : ['stream'])].join('/');
-  if (url.username !== '' || url.password !== '')
-    throw new UsageError('pull takes no key in the URL; write the API key to a file and use --key-file FILE');
+  checkUser(url);
   return url;
+}
+
+function checkUser({ username, password }: URL): void {
+  if (username !== '' || password !== '')
+    throw new UsageError('pull takes no key in the URL; write the API key to a file and use --key-file FILE');
 }
 
 /** Refuses another format in the URL, and removes `format` and `checkpoints`: the transfer is NDJSON with them. */
@@ -148,6 +193,7 @@ export const PULL_HELP = `Usage:
                   [--key-file FILE] [--retry-for SECONDS] [--restart]
   sluice pull URL --into FILE.sqlite [--follow]
   sluice pull URL -o FILE|- --follow
+  sluice pull --export URL -o FILE [--key-file FILE] [--retry-for SECONDS] [--restart]
 
 Downloads a set of rows from the stream of a resource and proves that it is complete. When the connection is cut, the
 pull continues where it was. FILE appears only when the set is whole.
@@ -167,6 +213,8 @@ pull continues where it was. FILE appears only when the set is whole.
                        for each field.
   --follow             goes on with the changes of the set until it is interrupted. -o FILE then grows by a line for
                        each change: the row as it is now, or {"removed":{"id":...}}.
+  --export             the URL is that of an export, or of its file: waits until the server has written it, and
+                       downloads it as it is
   --compression NAME   the compression of the transfer: br (default), gzip or none
   --key-file FILE      a file whose first line is the API key
 
@@ -184,6 +232,9 @@ output is whole only when the exit code is 0.
 Copies: lines are written when a checkpoint has proved them, in one transaction with the place behind them. Kill it
 anywhere and run it again. If the server no longer has all changes since that place, --into starts again with an empty
 table, and -o FILE --follow stops and asks for --restart. FILE.state keeps the place of FILE.
+
+Exports: FILE.part grows, and the same command goes on with it. FILE appears when the SHA-256 is that of the export.
+Where the server leads to an object store, that gets no key; a link that ends on the way is asked for anew.
 
 Exit codes: 0 the set is whole and proved, 1 it is not, 2 wrong usage.
 `;

@@ -2,10 +2,12 @@ import { statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { codeOf } from '../base/error-reason.ts';
 import { duration, startProgress, type Console, type Progress } from '../terminal/progress.ts';
-import { counted, countOf, printable } from '../terminal/text.ts';
+import { counted, countOf, printable, sizeOf } from '../terminal/text.ts';
 import { STDOUT, type PullCommand } from './arguments.ts';
 import type { Copy } from './copy.ts';
 import { readKey } from './key-file.ts';
+import { ExportRun } from './export-run.ts';
+import { getAnswer } from './http.ts';
 import { openCopy, pipeTo } from './open-copy.ts';
 import { BEGINNING, type Proof, type ProvedPlace } from './proof.ts';
 import { provedRows, type ProvingOptions } from './proved-rows.ts';
@@ -32,7 +34,7 @@ export async function runPull(command: PullCommand, io: PullIo): Promise<0 | 1> 
   const { output, keyFile } = command;
   try {
     if (output !== STDOUT) checkPlace(output);
-    await new PullRun(command, io, keyFile === null ? null : await readKey(keyFile)).run();
+    await runOf(command, io, keyFile === null ? null : await readKey(keyFile)).run();
     return 0;
   } catch (error) {
     const reason = io.signal.aborted ? 'interrupted' : expectedReason(error);
@@ -44,6 +46,13 @@ export async function runPull(command: PullCommand, io: PullIo): Promise<0 | 1> 
     io.stderr.write(`sluice: ${printable(reason)}${next}\n`);
     return 1;
   }
+}
+
+function runOf(command: PullCommand, io: PullIo, key: string | null): PullRun | ExportRun {
+  if (!command.isExport) return new PullRun(command, io, key);
+  const { signal, clock } = io;
+  const { retryForMs } = command;
+  return new ExportRun(command, io, { ...DEFAULTS, getAnswer, key, signal, clock, retryForMs });
 }
 
 /** Codes of faults of the file system that stay when the same command runs again. */
@@ -282,8 +291,4 @@ function summary(place: ProvedPlace, cuts: number, ms: number, name: string): st
 /** The report on a copy that was brought up to date by a number of lines. */
 function followSummary(lines: number, name: string): string {
   return `proved ${counted(Math.max(0, lines))} lines of rows and removals: ${name}`;
-}
-
-function sizeOf(bytes: number): string {
-  return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`;
 }

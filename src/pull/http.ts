@@ -3,6 +3,7 @@ import { request as requestTls } from 'node:https';
 import { PassThrough, type Transform } from 'node:stream';
 import { constants, createBrotliDecompress, createGunzip } from 'node:zlib';
 import { clipped } from '../terminal/text.ts';
+import type { Answer } from './export-file.ts';
 import type { RequestOptions } from './proved-rows.ts';
 import { failureOfAnswer, Interruption, jsonIn, Mismatch, Refusal } from './retry.ts';
 
@@ -22,7 +23,13 @@ export async function getContent(
   accept: string,
   options: RequestOptions,
 ): Promise<AsyncIterable<Buffer>> {
-  const { request, response } = await send(url, accept, options);
+  const { compression, key, signal } = options;
+  const headers = {
+    accept,
+    'accept-encoding': compression === 'none' ? 'identity' : compression,
+    ...(key !== null && { authorization: `Bearer ${key}` }),
+  };
+  const { request, response } = await send(url, headers, signal);
   const coding = response.headers['content-encoding'];
   const decoder = decoderOf(coding);
   if (!decoder) {
@@ -48,12 +55,22 @@ export async function getJson(url: URL, options: RequestOptions, most = LONGEST_
   return value;
 }
 
-function send(url: URL, accept: string, { compression, key, signal }: RequestOptions) {
-  const headers = {
-    accept,
-    'accept-encoding': compression === 'none' ? 'identity' : compression,
-    ...(key !== null && { authorization: `Bearer ${key}` }),
+/** See GetAnswer of export-file.ts. */
+export async function getAnswer(
+  url: URL,
+  headers: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const { request, response } = await send(url, headers, signal);
+  return {
+    status: response.statusCode ?? 0,
+    header: (name) => response.headers[name]?.toString(),
+    content: decoded(request, response, new PassThrough()),
+    isRedirected: false,
   };
+}
+
+function send(url: URL, headers: Readonly<Record<string, string>>, signal: AbortSignal) {
   const requestOf = url.protocol === 'https:' ? requestTls : requestPlain;
   return new Promise<{ request: ClientRequest; response: IncomingMessage }>((resolve, reject) => {
     const request = requestOf(url, { agent: false, headers, signal });

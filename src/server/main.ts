@@ -123,7 +123,7 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
     if (warning !== null) log.warn(warning);
     const port = await engine.listen(config.HOST, config.PORT);
     closes.push(() => engine.stop(config.STREAM_GRACE)); // running requests finish or are cut while all else works
-    closes.push(() => exports.jobs.ends.close()); // who waits for an export gets what is known
+    closes.push(() => exports?.jobs.ends.close()); // who waits for an export gets what is known
     closes.push(() => resources.stop(new StoppedError())); // their followers end first
     resources.follow(() => void access.reloadKeys());
     access.guard.start();

@@ -28,6 +28,10 @@ export function counted(count: number): string {
   return COUNTS.format(count);
 }
 
+export function sizeOf(bytes: number): string {
+  return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`;
+}
+
 /** A count with its noun: `1 row`, `53,940 rows`. */
 export function countOf(count: number, noun: string, nouns = `${noun}s`): string {
   return `${counted(count)} ${count === 1 ? noun : nouns}`;

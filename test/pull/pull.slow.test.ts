@@ -170,6 +170,7 @@ test('the arguments of a pull become a command', () => {
     retryForMs: 300_000,
     follow: false,
     into: null,
+    isExport: false,
   };
   const commands: [argv: string[], changes: object][] = [
     [[url, '-o', 'a.ndjson'], {}],
@@ -191,6 +192,16 @@ test('the arguments of a pull become a command', () => {
         keyFile: 'k',
         restart: true,
         retryForMs: 5000,
+      },
+    ],
+    [
+      ['--export', 'http://a.example/b/exports/1f/file?proxy=true', '-o', 'a.csv.gz', '--key-file', 'k'],
+      {
+        url: new URL('http://a.example/b/exports/1f/file?proxy=true'),
+        output: 'a.csv.gz',
+        compression: 'none',
+        keyFile: 'k',
+        isExport: true,
       },
     ],
     [[url, '--into', 'a.db', '--follow'], { output: 'a.db', into: 'a.db', follow: true }],
@@ -225,6 +236,11 @@ test('a wrong argument is refused with a message that names it', () => {
     [[url, '-o', 'a', '--into', 'b'], /one of -o and --into; it got both/],
     [[url, '--into', 'a', '--parallel', '2'], /--into does not support --parallel/],
     [[`${url}?limit=5`, '-o', 'a', '--follow'], /--follow keeps whole sets; it does not support "limit"/],
+    [[url, '--export', '-o', 'a'], /--export takes the URL of an export, such as .*; it got ".*items/],
+    [['http://a.example/exports/1', '--export', '-o', '-'], /only the whole file is proved/],
+    [['http://a.example/exports/1', '--export'], /--export takes -o FILE/],
+    [['http://k@a.example/exports/1', '--export', '-o', 'a'], /no key in the URL/],
+    [['http://a.example/exports/1', '--export', '-o', 'a', '--parallel', '2'], /does not support --parallel/],
     [[url, '-o', 'a', '--fast'], /'--fast'/],
   ];
   for (const [argv, message] of wrong) {

@@ -58,3 +58,11 @@ export function keysAt(t: TestContext, FILES: string): () => Promise<readonly st
     return keys;
   };
 }
+
+/** Replaces all files at a place by as many other bytes. */
+export async function spoil(FILES: string): Promise<void> {
+  const place = placeOf({ FILES });
+  const bucket = new Bucket(place);
+  for await (const { key, size } of bucket.list(place.prefix)) await bucket.put(key, Buffer.alloc(size, 'x'));
+  bucket.close();
+}

@@ -20,8 +20,9 @@ from typing import Any
 __version__ = "0.3.0"
 
 from ._changes import Change, Changes, changes_since
+from ._download import download_export, download_to
 from ._errors import Gone, Interrupted, Refused, SluiceError
-from ._export import download_export, url_of_export
+from ._export import url_of_export
 from ._mirror import mirror as _mirror
 from ._proof import Place
 from ._retry import Options
@@ -37,6 +38,7 @@ __all__ = [
     "Rows",
     "SluiceError",
     "changes",
+    "download",
     "export",
     "mirror",
     "rows",
@@ -106,6 +108,22 @@ def export(
     """
     options = Options(key, "gzip", timeout, retry_for)
     return url_of_export(url, format, options) if to is None else download_export(url, format, to, options)
+
+
+def download(
+    url: str,
+    path: str | PathLike[str],
+    *,
+    key: str | None = None,
+    timeout: float = 60.0,
+    retry_for: float = 300.0,
+) -> None:
+    """Writes the file of an export to `path`, once the server has it. `url`: that of the export or of its file.
+
+    `path` appears when the SHA-256 is that of the export. A connection that is cut goes on where it was. Where the file
+    lies in a bucket, that gets no key, and a link that ends on the way is asked for anew.
+    """
+    download_to(url, path, Options(key, "identity", timeout, retry_for))
 
 
 def mirror(

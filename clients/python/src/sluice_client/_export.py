@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Mapping
-from hashlib import sha256
-from os import PathLike, fspath, fsync, replace
-from os.path import splitext
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from ._errors import Interrupted, Refused
-from ._http import Answer, File, Lead
+from ._http import Answer, Lead
 from ._retry import Backoff, Options
 from ._url import asking, parameter, resource_of, url_of
 
@@ -20,17 +16,8 @@ _JSON = "application/json"
 # An id of an export goes into URLs.
 _ID = re.compile(r"[\w-]{1,100}", re.ASCII)
 _DEFAULT_FORM = "parquet"
-_FORMS = {
-    ".parquet": "parquet",
-    ".arrow": "arrow",
-    ".ndjson": "ndjson",
-    ".jsonl": "ndjson",
-    ".csv": "csv",
-    ".json": "json",
-}
-# The interval at which an export is looked at: in seconds, longer and longer.
-_FIRST_PAUSE = 0.1
-_LONGEST_PAUSE = 2.0
+# The longest time that a request waits for the end of an export. Proxies cut what is silent for a minute.
+_WAIT = 30
 # Parameters whose values are numbers or booleans in JSON.
 _LITERALS = ("min_price", "max_price", "safe", "excel")
 
@@ -38,58 +25,12 @@ _LITERALS = ("min_price", "max_price", "safe", "excel")
 def url_of_export(address: str, form: str | None, options: Options) -> str:
     """The URL of the file. See `export`."""
     backoff = Backoff(options)
-    url, _ = _complete(address, form, options, backoff)
-    return f"{url}/file" if options.key is None else _readable(f"{url}/file", options, backoff)
+    url = f"{completed(address, form, options, backoff)}/file"
+    return url if options.key is None else _readable(url, options, backoff)
 
 
-def download_export(address: str, form: str | None, to: str | PathLike[str], options: Options) -> str:
-    """The path of the file, whose bytes are proved. See `export`."""
-    path = fspath(to)
-    backoff = Backoff(options)
-    known = form or parameter(url_of(address, "stream"), "format") or _FORMS.get(splitext(path)[1].lower())
-    url, export = _complete(address, known, options, backoff)
-    file = export.get("file")
-    digest = file.get("sha256") if isinstance(file, dict) else None
-    length = file.get("bytes") if isinstance(file, dict) else None
-    if not isinstance(digest, str) or not isinstance(length, int):
-        raise Refused("the export does not say what its file is")
-    part = f"{path}.part"
-    # The server sends the file itself, also where it lies in a bucket: the key goes nowhere else.
-    _download(f"{url}/file?proxy=true", part, length, digest, options, backoff)
-    replace(part, path)
-    return path
-
-
-def _download(url: str, part: str, length: int, digest: str, options: Options, backoff: Backoff) -> None:
-    """Writes a file of this length and SHA-256, and goes on where a connection was cut."""
-    with open(part, "wb") as file:
-        seen = sha256()
-        while True:
-            try:
-                while file.tell() < length:
-                    with File(url, file.tell(), options, backoff) as answer:
-                        for chunk in answer.chunks():
-                            if file.tell() + len(chunk) > length:
-                                raise Refused("the server sent more bytes than the file has")
-                            file.write(chunk)
-                            seen.update(chunk)
-                            backoff.reset()
-                    if file.tell() < length:
-                        raise Interrupted("the answer ended before the file")
-                if seen.hexdigest() == digest:
-                    file.flush()
-                    fsync(file.fileno())
-                    return
-                file.seek(0)
-                file.truncate()
-                seen = sha256()
-                raise Interrupted("the bytes that came are not those of the file")
-            except Interrupted as failure:
-                backoff.after(failure)
-
-
-def _complete(address: str, form: str | None, options: Options, backoff: Backoff) -> tuple[str, Mapping[str, object]]:
-    """The URL of an export, and what it says when the server has written its file."""
+def completed(address: str, form: str | None, options: Options, backoff: Backoff) -> str:
+    """The URL of a new export of a set, once it is complete."""
     stream = url_of(address, "stream")
     form = form or parameter(stream, "format") or _DEFAULT_FORM
     stream = asking(stream, {"format": form})
@@ -97,18 +38,22 @@ def _complete(address: str, form: str | None, options: Options, backoff: Backoff
     # Behind a proxy, the resource may have another path than the server knows, and so have its exports.
     exports = "/".join([*parts.path.split("/")[:-2], "exports"])
     root = urlunsplit(parts._replace(path=exports, query=""))
-    export = _asked(root, options, backoff, _order(stream))
-    url = f"{root}/{export['id']}"
-    pause = _FIRST_PAUSE
-    while export.get("state") in ("queued", "running"):
-        time.sleep(pause)
-        pause = min(_LONGEST_PAUSE, pause * 1.5)
-        export = _asked(url, options, backoff, None)
-    if export.get("state") != "complete":
-        problem = export.get("problem")
-        detail = problem.get("detail") if isinstance(problem, dict) else None
-        raise Refused(f"the export is {export.get('state')}: {detail}")
-    return url, export
+    url = f"{root}/{_asked(root, options, backoff, _order(stream))['id']}"
+    ended(url, options, backoff)
+    return url
+
+
+def ended(url: str, options: Options, backoff: Backoff) -> Mapping[str, object]:
+    """The export at this URL, once it is complete. Raises Refused when it ends in another way."""
+    waiting = f"{url}?wait={min(_WAIT, int(options.timeout / 2))}"
+    while True:
+        export = _asked(waiting, options, backoff, None)
+        if export.get("state") == "complete":
+            return export
+        if export.get("state") not in ("queued", "running"):
+            problem = export.get("problem")
+            detail = problem.get("detail") if isinstance(problem, dict) else None
+            raise Refused(f"the export is {export.get('state')}: {detail}")
 
 
 def _readable(url: str, options: Options, backoff: Backoff) -> str:

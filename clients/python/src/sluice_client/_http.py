@@ -8,7 +8,6 @@ import ssl
 import threading
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from types import TracebackType
 from urllib.parse import urlsplit
 
@@ -30,17 +29,22 @@ class Answer:
     Raises Interrupted when another attempt may succeed, otherwise Refused.
     """
 
-    # The status of an answer that is meant, and headers beside those of all requests.
-    _wanted = 200
-    _more: Mapping[str, str] = {}
-
-    def __init__(self, url: str, accept: str, options: Options, backoff: Backoff, body: bytes | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        accept: str,
+        options: Options,
+        backoff: Backoff,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         self._backoff = backoff
+        self._headers = headers or {}
         self._timeout = options.timeout
         self._connection = _connection_to(url, options.timeout)
         try:
             self._response = self._request(url, accept, options, body)
-            self._check(accept, self._wanted if body is None else 202)
+            self._check(accept, 200 if body is None else 202)
         except BaseException:
             self.close()
             raise
@@ -84,7 +88,7 @@ class Answer:
             "Accept": accept,
             "Accept-Encoding": options.compression,
             "User-Agent": f"sluice-client/{__version__}",
-            **self._more,
+            **self._headers,
         }
         if options.key is not None:
             headers["Authorization"] = f"Bearer {options.key}"
@@ -166,30 +170,25 @@ class Answer:
 
 
 class Lead(Answer):
-    """The answer to a GET of a file, whose content is not read: it may be a redirect to another host."""
+    """The answer to a GET of a file or a range of it: it may be a redirect to another host, which is not followed."""
+
+    @property
+    def status(self) -> int:
+        return self._response.status
 
     def location(self) -> str | None:
         """Where the file is. None: at the URL that was asked for."""
         location = self.header("location")
         if self._response.status != _ELSEWHERE or location is None:
             return None
-        if urlsplit(location).scheme not in ("http", "https"):
+        parts = urlsplit(location)
+        if parts.scheme not in ("http", "https") or parts.hostname is None or parts.username is not None:
             raise Refused("the server answered with a link that is none")
         return location
 
     def _check(self, accept: str, wanted: int) -> None:
-        if self._response.status not in (wanted, _ELSEWHERE):
+        if self._response.status not in (wanted, 206, _ELSEWHERE):
             super()._check(accept, wanted)
-
-
-class File(Answer):
-    """The bytes of a file from one of them on."""
-
-    def __init__(self, url: str, start: int, options: Options, backoff: Backoff) -> None:
-        if start > 0:
-            self._wanted = 206
-            self._more = {"Range": f"bytes={start}-"}
-        super().__init__(url, "*/*", replace(options, compression="identity"), backoff)
 
 
 def _connection_to(url: str, timeout: float) -> http.client.HTTPConnection:

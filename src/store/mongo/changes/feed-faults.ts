@@ -18,12 +18,25 @@ const EXPIRED: ReadonlySet<number> = new Set([
   286, // ChangeStreamHistoryLost
 ]);
 
-/** The place cannot be one of this server: it was made up, or is of another version. */
-const NOT_A_PLACE: ReadonlySet<number> = new Set([
-  9, // FailedToParse
-  15, // Overflow
-  40647, // the resume token is not of the expected form
-  50811, // the bytes of the token are not those of a key
+/**
+ * The token of a place is none: it was made up, or is of another version. These are all the codes by which MongoDB 6 to 8 refuses
+ * one. Those from 15,000 on stand at one line each of its source.
+ */
+const NOT_A_TOKEN: ReadonlySet<number> = new Set([
+  // BSON of its bytes: FailedToParse, TypeMismatch, Overflow, InvalidUUID, and a size of more than a buffer may have
+  ...[9, 14, 15, 207, 13548],
+  // the types of its numbers (key_string.cpp, TypeBits)
+  ...[50615, 50910],
+  // its bytes as a key (key_string.cpp, toBsonValue and what that calls)
+  ...[
+    50810, 50811, 50813, 50814, 50815, 50816, 50818, 50819, 50821, 50822, 50823, 50824, 50825, 50826, 50828,
+  ],
+  ...[50829, 50830, 50831, 50845, 50846, 50850],
+  // the values in it, and their number (resume_token.cpp)
+  ...[
+    40646, 40647, 40648, 40649, 50788, 50793, 50794, 50795, 50796, 50854, 50855, 50870, 50872, 51055, 51056,
+  ],
+  ...[51057, 6189500, 6189501, 6189502, 6189503, 6189504, 6189505, 7182501, 7182504],
 ]);
 
 /** MongoDB that is not in a replica set answers so. */
@@ -45,7 +58,6 @@ export function feedFault(error: unknown): unknown {
   if (error instanceof AppError) return error;
   const code = serverCodeOf(error);
   if (code !== undefined && EXPIRED.has(code)) return changesExpired(error);
-  if (code !== undefined && NOT_A_PLACE.has(code)) return notOfThisStore(error);
   if (code === NOT_REPLICATED) return changesUnsupported(STANDALONE, error);
   if (code === ON_VIEW) return changesUnsupported('A view has no changes of its own.', error);
   if (code === CODES.unauthorized)
@@ -56,13 +68,14 @@ export function feedFault(error: unknown): unknown {
 }
 
 /**
- * The error of a stream that did not open at a client's place. Tokens are parsed by many functions of the server, each
- * with codes of its own. A server error that nothing else explains therefore means that the token is none.
+ * The error of a stream that did not open at a client's place. The command is the same for all places of one kind, so what is
+ * wrong with neither the token nor the history is about the state of MongoDB, whatever its code.
  */
 export function placeFault(error: unknown, place: Place): unknown {
-  if (isPassing(error)) return error;
+  const code = serverCodeOf(error);
+  if (code !== undefined && NOT_A_TOKEN.has(code) && !isTime(place)) return notOfThisStore(error);
   const fault = feedFault(error);
-  return fault instanceof MongoServerError && !isTime(place) ? notOfThisStore(fault) : fault;
+  return fault instanceof MongoServerError ? storeUnavailable(fault) : fault;
 }
 
 /** Whether a stream cannot go on from its place, but a new one can begin at the present. */

@@ -246,9 +246,15 @@ function print(text: string): number {
   return 0;
 }
 
+/** A reader of the output that leaves, such as `head`, does not end the command: its exit code still says what came of it. */
+function unlessLeft(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error;
+}
+
 /** Runs a command. Resolves with the exit code, after writing any error to stderr. */
 export async function run(argv: readonly string[], signals: Signals): Promise<number> {
   showSources();
+  for (const output of [process.stdout, process.stderr]) output.on('error', unlessLeft);
   try {
     return await main(argv, signals);
   } catch (error) {

@@ -9,6 +9,7 @@ import { RESOURCE, type Collections, type CollectionShape } from './file/collect
 import type { FileStore } from '../files.ts';
 import type { RecordDeclaration, Records } from '../records.ts';
 import type { CollectionEntry, Declaration, Listing, OwnedCollection, Store } from '../store.ts';
+import { freeIndexes } from './write/drop.ts';
 
 const CHANGES_TTL_MS = 7 * 24 * 60 * 60_000;
 /** Rows per transaction above which a process is one that imports: it may wait longer for the disk. */
@@ -147,13 +148,15 @@ class SqliteStore implements Store {
     return opening;
   }
 
-  /** Frees the space of removed rows and old changes that a process before this one has left, perhaps half way. */
+  /** Frees the space of removed rows, indexes and old changes that a process before this one has left, perhaps half way. */
   async #clean(): Promise<void> {
     const { looks, collections, log, writes } = this.#core;
     await this.#core.sweep(true);
-    for (const name of await looks.soon(() => collections.names()))
+    for (const name of await looks.soon(() => collections.names())) {
+      await freeIndexes(this.#core, name, () => this.#isOpen);
       while (this.#isOpen && (await looks.soon(() => log.isPrunable(collections.get(name)))))
         await writes.run(() => log.prune(collections.get(name)));
+    }
   }
 }
 

@@ -4,42 +4,15 @@
  * `done` to stdout when there are fewer transactions.
  */
 import { SyntheticItems } from '../../../src/import/synthetic.ts';
-import { Writes } from '../../../src/store/sqlite/write/writes.ts';
 import { fillWith } from '../store/filling.ts';
 import { openPlace } from '../store/place.ts';
+import { killInTransaction } from '../store/sqlite/kill-in-transaction.ts';
 
 const [directory = '', count = '', kill = '', where = ''] = process.argv.slice(2);
-let transactions = 0;
-const run = Reflect.get(Writes.prototype, 'run') as (this: Writes, action: () => unknown) => Promise<unknown>;
-const alone = Reflect.get(Writes.prototype, 'alone') as (
-  this: Writes,
-  work: () => Promise<unknown>,
-) => Promise<unknown>;
-const end = () => process.kill(process.pid, 'SIGKILL');
-
-Writes.prototype.run = async function <T>(this: Writes, action: () => T): Promise<T> {
-  const isLast = ++transactions === Number(kill);
-  const result = await run.call(this, () => {
-    const done = action();
-    if (isLast && where === 'inside') end();
-    return done;
-  });
-  if (isLast) end();
-  return result as T;
-};
-Writes.prototype.alone = async function <T>(this: Writes, work: () => Promise<T>): Promise<T> {
-  const isLast = ++transactions === Number(kill);
-  const result = await alone.call(this, async () => {
-    const working = work();
-    if (isLast && where === 'inside') setImmediate(end);
-    return working;
-  });
-  if (isLast) end();
-  return result as T;
-};
+const countAnew = killInTransaction(Number(kill), where);
 
 const store = await openPlace(directory);
-transactions = 0; // without those that undo an earlier load
+countAnew(); // without those that undo an earlier load
 const items = new SyntheticItems(1);
 const late: Uint8Array[] = [];
 const rows: Uint8Array[] = [];

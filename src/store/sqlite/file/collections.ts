@@ -65,6 +65,8 @@ export interface CollectionRecord extends Pick<CollectionShape, 'name' | 'label'
   readonly indexes: readonly IndexRecord[];
   /** The highest number of an index that was removed. */
   readonly lastIndex?: number | undefined;
+  /** The numbers of indexes that were removed and still take space. */
+  readonly removing?: readonly number[] | undefined;
   readonly isInOrder?: boolean | undefined;
   /** Its first import has not come to its end: nobody sees the collection. */
   readonly isUnfilled?: boolean | undefined;
@@ -77,7 +79,7 @@ export interface CollectionRecord extends Pick<CollectionShape, 'name' | 'label'
 }
 
 /** What a collection without rows has not got. */
-export const NEW = { isInOrder: true, hasLargeRows: undefined, before: undefined };
+export const NEW = { isInOrder: true, hasLargeRows: undefined, before: undefined, removing: undefined };
 
 /** An index as plans see it. The key of a row is the last part of every entry. */
 export function indexOf({ paths, builtTo, unusable }: IndexRecord): Index {

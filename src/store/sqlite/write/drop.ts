@@ -35,36 +35,73 @@ export async function renameCollection(
   });
 }
 
-/** See OwnedCollection.removeIndex. No reader uses the index any more; then its space is freed. */
+/** See OwnedCollection.removeIndex. No reader uses the index any more; then its space is freed, by the next start after a kill. */
 export async function removeIndex(
   core: Core,
   { name, label }: CollectionShape,
   paths: readonly string[],
 ): Promise<void> {
-  const { connection, maintenance, collections, writes } = core;
-  const { table, index, number } = await writes.run(() => {
+  const { collections, writes } = core;
+  await writes.run(() => {
     const collection = collections.get(name);
     assertAlone(core, collection);
     const removed = collection.indexes.find((one) => nameOf(one.paths) === nameOf(paths));
     if (!removed) throw new CommandRefusal(`${label} has no index of ${paths.join(', ')}.`);
     const lastIndex = Math.max(collection.lastIndex ?? 0, removed.number);
+    const indexes = collection.indexes.filter((one) => one !== removed);
     collections.put({
       ...collection,
-      indexes: collection.indexes.filter((one) => one !== removed),
+      indexes,
       lastIndex,
+      removing: [...(collection.removing ?? []), removed.number],
     });
-    const column = columnOf(removed.number);
-    return { table: column, index: indexName(collection.number, column), number: collection.number };
   });
-  await writes.alone(() => maintenance.run(`drop index if exists ${index};`));
-  const freed = `update ${rowsTable(number)} set ${table} = null where n > ? and n <= ?`;
+  await freeIndexes(core, name, () => true);
+}
+
+/** Frees the space of removed indexes of a collection, also of those that a killed process has left, until `goesOn` is false. */
+export async function freeIndexes(core: Core, name: string, goesOn: () => boolean): Promise<void> {
+  const { looks, maintenance, collections, writes } = core;
+  while (goesOn()) {
+    const found = await looks.soon(() => {
+      const collection = collections.find(name);
+      const removed = collection?.removing?.[0];
+      return collection && removed !== undefined ? { number: collection.number, removed } : null;
+    });
+    if (!found) return;
+    const { number, removed } = found;
+    await writes.alone(() =>
+      maintenance.run(`drop index if exists ${indexName(number, columnOf(removed))};`),
+    );
+    if (!(await freeColumn(core, name, { number, removed }, goesOn))) return;
+    await writes.run(() => {
+      const collection = collections.find(name);
+      if (collection?.number !== number) return; // its tables are gone, and so is what the index had there
+      const removing = collection.removing?.filter((one) => one !== removed);
+      collections.put({ ...collection, removing: removing?.length === 0 ? undefined : removing });
+    }, 'frees');
+  }
+}
+
+/** Takes the keys of a removed index out of the rows of a table. Resolves with whether that came to its end. */
+async function freeColumn(
+  { connection, looks, collections, writes }: Core,
+  name: string,
+  { number, removed }: { readonly number: number; readonly removed: number },
+  goesOn: () => boolean,
+): Promise<boolean> {
+  const column = columnOf(removed);
+  const freed = `update ${rowsTable(number)} set ${column} = null where n > ? and n <= ?`;
   const isThere = () => collections.find(name)?.number === number;
   const last = (): number =>
     isThere() ? Number(connection.get(`select max(n) n from ${rowsTable(number)}`)?.n ?? 0) : 0;
-  for (let from = 0, to = await core.looks.soon(last); from < to; from += FREED_AT_ONCE)
+  for (let from = 0, to = await looks.soon(last); from < to; from += FREED_AT_ONCE) {
+    if (!goesOn()) return false;
     await writes.run(() => {
       if (isThere()) connection.run(freed, from, from + FREED_AT_ONCE);
     }, 'frees');
+  }
+  return true;
 }
 
 /** In a transaction. Throws CommandRefusal when an import writes the collection. */

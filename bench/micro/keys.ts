@@ -42,7 +42,14 @@ const byKeyring: Authenticate = (authorization) => keyring.authenticate(authoriz
 
 const pair = await signingPair('one', 'RS256');
 const tokens = new Tokens({
-  settings: { url: '', issuer: ISSUER, audience: AUDIENCE, claim: 'sluice', fallback: null },
+  settings: {
+    url: '',
+    issuer: ISSUER,
+    audience: AUDIENCE,
+    claim: 'sluice',
+    roles: new Map(),
+    fallback: null,
+  },
   check: { fetchedAt: 0, verify: () => Promise.resolve() },
   faultsOf: () => Promise.resolve([]),
 });

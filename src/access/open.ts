@@ -1,6 +1,7 @@
 import type { Log } from '../base/log.ts';
 import { Admissions } from './admission.ts';
 import { createHostCheck } from './hosts.ts';
+import type { Grant } from './keys-json.ts';
 import { createClientReader, type ClientReaderOptions } from './client.ts';
 import { createMountReader } from './mount.ts';
 import { credentialOf, isCurrent, Keyring, sha256, type Authenticate, type Key } from './keys.ts';
@@ -100,11 +101,15 @@ async function assertRights(
   check: RightsCheck,
   log: Log,
 ): Promise<void> {
-  const fallback = tokens?.fallback && (await check(tokens.fallback.rights));
-  const faults = [
-    ...(apiKeys ? await faultsOfKeys(apiKeys, check, log) : []),
-    ...(fallback?.faults ?? []).map((fault) => `JWT_DEFAULT: ${fault.join(': ')}`),
-  ];
+  const faults = apiKeys ? [...(await faultsOfKeys(apiKeys, check, log))] : [];
+  const granted: [place: string, grant: Grant][] = [];
+  for (const [role, grant] of tokens?.roles ?? [])
+    granted.push([`JWT_ROLES, role ${JSON.stringify(role)}`, grant]);
+  if (tokens?.fallback) granted.push(['JWT_DEFAULT', tokens.fallback]);
+  for (const [place, { rights }] of granted) {
+    const checked = await check(rights);
+    faults.push(...checked.faults.map((fault) => `${place}: ${fault.join(': ')}`));
+  }
   if (faults.length > 0) throw new Faults(faults);
 }
 

@@ -12,6 +12,7 @@ import {
 import { AppError } from '../base/errors.ts';
 import { codeOf, reasonOf } from '../base/error-reason.ts';
 import type { Log } from '../base/log.ts';
+import { configurationUrl, keysUrlOf } from './discovery.ts';
 import type { TokenSettings } from './token-settings.ts';
 
 /** What is said of every token whose issuer is not proved. It must not help to forge one. */
@@ -43,6 +44,9 @@ export class TokenCheck {
   readonly #known: Partial<ExportedJWKSCache> = {};
   readonly #keys: ReturnType<typeof createRemoteJWKSet>;
   readonly #timer: NodeJS.Timeout;
+  readonly #issuer: string;
+  /** Whether the configuration of the issuer names the keys. It is read whenever they are. */
+  readonly #discovers: boolean;
   #triedAt = -Infinity;
 
   constructor({ url, issuer, audience }: Pick<TokenSettings, 'url' | 'issuer' | 'audience'>, log: Log) {
@@ -54,7 +58,9 @@ export class TokenCheck {
       requiredClaims: ['exp', 'sub'],
     };
     this.#log = log;
-    this.#keys = createRemoteJWKSet(new URL(url), {
+    this.#issuer = issuer;
+    this.#discovers = url === null;
+    this.#keys = createRemoteJWKSet(url === null ? configurationUrl(issuer) : new URL(url), {
       timeoutDuration: TIMEOUT_MS,
       cooldownDuration: COOL_MS,
       cacheMaxAge: Infinity,
@@ -76,7 +82,8 @@ export class TokenCheck {
       await this.#keys.reload();
     } catch (error) {
       const then = this.fetchedAt === undefined ? 'no token can be verified' : 'the known keys stay valid';
-      this.#log.warn({ reason: causeOf(error) }, `JWT_JWKS_URL gave no keys: ${then}`);
+      const setting = this.#discovers ? 'JWT_ISSUER' : 'JWT_JWKS_URL';
+      this.#log.warn({ reason: causeOf(error) }, `${setting} gave no keys: ${then}`);
     }
   }
 
@@ -98,11 +105,14 @@ export class TokenCheck {
   }
 
   /** jose cools down after a success only: without this, each unknown key would ask a key server that is away. */
-  async #fetch(...request: Parameters<typeof fetch>): Promise<Response> {
+  async #fetch(url: string, options: RequestInit): Promise<Response> {
     const cool = this.fetchedAt === undefined ? FIRST_COOL_MS : COOL_MS;
     if (Date.now() < this.#triedAt + cool) throw new Error('the key server was asked a moment ago');
     this.#triedAt = Date.now();
-    return wholeOf(await fetch(...request));
+    const answer = await wholeOf(await fetch(url, options));
+    if (!this.#discovers) return answer;
+    if (answer.status !== 200) throw new Error(`the configuration of the issuer has status ${answer.status}`);
+    return wholeOf(await fetch(keysUrlOf(await answer.json(), this.#issuer), options));
   }
 }
 

@@ -1,6 +1,7 @@
 import { parseJson, type JsonBody } from '../input/body-json.ts';
 import { DUPLICATE } from '../input/json-scan.ts';
-import { NO_RIGHTS, readGrant } from './keys-json.ts';
+import { claimOf } from './claims.ts';
+import { NO_RIGHTS, readGrant, type Grant } from './keys-json.ts';
 import { isCurrent, sha256, unauthorized, type Key } from './keys.ts';
 import { RecentMap } from '../base/recent-map.ts';
 import type { Rights } from './rights.ts';
@@ -84,15 +85,12 @@ export class Tokens {
 
   async #keyOf(payload: JsonBody, digest: string): Promise<Key> {
     const { settings, faultsOf } = this.#options;
-    const { claim, fallback } = settings;
     const claims = payload.value as Readonly<Record<string, unknown>>;
     const { sub, exp } = claims;
     if (typeof sub !== 'string' || sub === '') throw refusedToken('The token has no claim sub.');
-    const { grant, faults } = Object.hasOwn(claims, claim)
-      ? readGrant(claims[claim], [claim], payload)
-      : { grant: fallback ?? NO_RIGHTS, faults: [] };
+    const { grant, faults } = grantIn(payload, claims, settings);
     const all = faults.length > 0 ? faults : await faultsOf(grant.rights);
-    if (all.length > 0) throw refusedToken(`The claim ${claim} has faults: ${all.join('; ')}.`);
+    if (all.length > 0) throw refusedToken(`The claim ${settings.claim} has faults: ${all.join('; ')}.`);
     const key: Key = {
       ...grant,
       name: SUBJECT.test(sub) ? sub : `~${sha256(sub).slice(0, 32)}`,
@@ -103,6 +101,21 @@ export class Tokens {
     if (!isCurrent(key)) throw refusedToken('The token has expired.');
     return key;
   }
+}
+
+/** What a token grants: by its claim, which has rights or names roles, or by JWT_DEFAULT. */
+function grantIn(
+  payload: JsonBody,
+  claims: Readonly<Record<string, unknown>>,
+  { claim, roles, fallback }: TokenSettings,
+): { readonly grant: Grant; readonly faults: readonly string[] } {
+  const otherwise = { grant: fallback ?? NO_RIGHTS, faults: [] };
+  const found = claimOf(claims, claim);
+  if (found === null) return otherwise;
+  const { value } = found;
+  if (!Array.isArray(value) || roles.size === 0) return readGrant(value, found.at, payload);
+  for (const [role, grant] of roles) if (value.includes(role)) return { grant, faults: [] };
+  return otherwise;
 }
 
 /**

@@ -35,8 +35,8 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     ...proxies.faults,
     ...redisUrlFaults(given.REDIS_URL),
     ...files.faults,
-    ...(settings ? linkFaults(settings) : []),
-    ...(needsKeys && settings ? cacheFaults(settings, keys ? 'API_KEYS_FILE' : 'JWT_JWKS_URL') : []),
+    ...(settings ? [...linkFaults(settings), ...keepAliveFaults(settings)] : []),
+    ...(needsKeys && settings ? cacheFaults(settings, keys ? 'API_KEYS_FILE' : 'JWT_ISSUER') : []),
   );
   if (settings === null || faults.length > 0) throw new Faults(faults);
   return {
@@ -81,6 +81,14 @@ const SHORTEST_LINK_MS = 1_000;
 function linkFaults({ EXPORT_LINK_TTL: ms }: Settings): string[] {
   const isRight = ms >= SHORTEST_LINK_MS && ms <= LONGEST_LINK_MS;
   return isRight ? [] : ['EXPORT_LINK_TTL must be from 1 s to 168 h'];
+}
+
+const LONGEST_KEEP_ALIVE_MS = 3_600_000;
+const SHORTEST_KEEP_ALIVE_MS = 1_000;
+
+function keepAliveFaults({ KEEP_ALIVE: ms }: Settings): string[] {
+  const isRight = ms >= SHORTEST_KEEP_ALIVE_MS && ms <= LONGEST_KEEP_ALIVE_MS;
+  return isRight ? [] : ['KEEP_ALIVE must be from 1 s to 1 h'];
 }
 
 /** The settings by their forms: an absent one has its default. null: one or more do not have their form. */

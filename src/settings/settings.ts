@@ -109,15 +109,16 @@ export const SETTINGS = Type.Object({
     'file of API keys, by line or as JSON, read again when it changes; every request then needs `Authorization: Bearer`',
   ),
   JWT_JWKS_URL: optional(
-    'URL of a JSON Web Key Set; bearer tokens (JWT) signed with its keys are accepted; needs JWT_ISSUER and JWT_AUDIENCE',
+    'URL of a JSON Web Key Set; bearer tokens (JWT) signed with its keys are accepted; unset: that of the OpenID configuration of JWT_ISSUER',
     '^https?://.',
   ),
-  JWT_ISSUER: optional('the `iss` that a token must have, as it is'),
+  JWT_ISSUER: optional('the `iss` that a token must have, as it is; turns on tokens; needs JWT_AUDIENCE'),
   JWT_AUDIENCE: optional('the `aud` that a token must have or contain'),
   JWT_CLAIM: text(
     'sluice',
-    'claim of a token that has its rights: the members of a key in the JSON form of API_KEYS_FILE',
+    'path of the claim that has the rights of a token: the members of a key in the JSON form of API_KEYS_FILE, or a list of names in JWT_ROLES: `realm_access.roles`, `https://acme\\.example/roles`',
   ),
+  JWT_ROLES: optional('JSON with the rights of roles by name; the first one that a token has counts'),
   JWT_DEFAULT: optional('JSON with the rights of tokens without that claim; unset: they have none'),
   TRUSTED_PROXIES: optional(
     'proxies whose X-Forwarded-For and X-Forwarded-Prefix headers are trusted: addresses, ranges, `loopback`, `private`, separated by commas',
@@ -127,6 +128,10 @@ export const SETTINGS = Type.Object({
     '^(\\*|https?://[^\\s,/]+( *, *https?://[^\\s,/]+)*)$',
   ),
   CACHE_CONTROL: text('private, no-cache', 'Cache-Control header of pages and items', '^[\\x20-\\x7e]+$'),
+  KEEP_ALIVE: duration(
+    '75 s',
+    'keep a connection without a request open at least this long after an answer, 1 s to 1 h: longer than the proxy or load balancer in front keeps it; above 15 min node:http serves',
+  ),
   STALL_TIMEOUT: duration('5 min', 'close the connection of a client that reads nothing for this long'),
   DRAIN_DELAY: duration('0 s', 'at shutdown, keep serving for this long while /readyz answers 503'),
   STREAM_GRACE: duration('20 s', 'at shutdown, let open streams run for this long before they are cut'),

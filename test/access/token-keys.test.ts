@@ -34,7 +34,14 @@ async function tokensOf(t: TestContext, { pairs, answer = null, faultsOf }: Sett
   issuer.answer = answer;
   t.mock.timers.enable({ apis: ['Date', 'setInterval'], now: Date.now() });
   const lines: string[] = [];
-  const settings = { url: issuer.url, issuer: ISSUER, audience: AUDIENCE, claim: 'sluice', fallback: null };
+  const settings = {
+    url: issuer.url,
+    issuer: ISSUER,
+    audience: AUDIENCE,
+    claim: 'sluice',
+    roles: new Map(),
+    fallback: null,
+  };
   const check = new TokenCheck(settings, logTo(lines));
   await check.refresh();
   t.after(() => check.close());
@@ -200,3 +207,53 @@ test('no more than a megabyte of an answer of the key server is read, whatever i
   }
   assert.ok(sent < 50_000_000, `${sent} bytes were taken`);
 });
+
+/** A check of tokens by the issuer alone, whose configuration is asked for the keys. */
+async function discovered(t: TestContext, configuration: (issuer: TestIssuer) => object) {
+  const pair = await signingPair('one');
+  const issuer = await testIssuer(t, [pair]);
+  const { origin } = new URL(issuer.url);
+  issuer.configuration = configuration(issuer);
+  const lines: string[] = [];
+  const check = new TokenCheck({ url: null, issuer: origin, audience: AUDIENCE }, logTo(lines));
+  t.after(() => check.close());
+  await check.refresh();
+  const verify = async () => check.verify(await tokenOf(pair, { iss: origin }));
+  return { issuer, origin, lines, check, verify, pair };
+}
+
+test('the configuration of the issuer names the keys, which are kept while it is away', async (t) => {
+  const { issuer, origin, check, verify } = await discovered(t, ({ url }) => ({
+    issuer: new URL(url).origin,
+    jwks_uri: url,
+  }));
+  await verify();
+  issuer.configuration = { issuer: `${origin}/other`, jwks_uri: issuer.url };
+  const { fetches } = issuer;
+  await check.refresh();
+  assert.equal(issuer.fetches, fetches, 'the keys of another issuer are not fetched');
+  await verify();
+});
+
+for (const [what, configuration, said] of [
+  ['of another issuer', { issuer: 'https://other.example' }, /of the issuer .*other\.example/],
+  ['of an issuer with one slash more', { slash: true }, /not of JWT_ISSUER/],
+  ['without keys', { jwks_uri: undefined }, /must be an https URL/],
+  [
+    'with keys that somebody on the way can replace',
+    { jwks_uri: 'http://keys.example/jwks' },
+    /must be an https URL/,
+  ],
+  ['that is no object', null, /not of JWT_ISSUER/],
+] as const)
+  test(`a configuration ${what} gives no keys`, async (t) => {
+    const { verify, lines, issuer } = await discovered(t, ({ url }) => {
+      const { origin } = new URL(url);
+      const good = { issuer: origin, jwks_uri: url };
+      if (configuration === null) return [];
+      return { ...good, ...configuration, ...('slash' in configuration && { issuer: `${origin}/` }) };
+    });
+    assert.match(lines.join(), said);
+    assert.equal(issuer.fetches, 0);
+    await assert.rejects(verify(), { code: 'key-server-unavailable' });
+  });

@@ -248,6 +248,29 @@ it('exports of a token belong to its subject with its rights, not to a key of th
   assert.equal((await server.as('ada', `/exports/${id}`)).status, 404);
 });
 
+test('a role that a token names has the rights that JWT_ROLES gives it, the first one that counts', async (t) => {
+  const JWT_ROLES = JSON.stringify({ acme: ACME, all: { ...READ, resources: ['orders', 'secrets'] } });
+  const settings = { JWT_CLAIM: 'realm_access.roles', JWT_ROLES };
+  const { pair, ask } = await tokenServer(t, settings);
+  const total = async (roles: unknown) => {
+    const answer = await ask(await tokenOf(pair, { realm_access: { roles } }), '/orders?count=exact');
+    if (answer.status !== 200) return `${answer.status}`;
+    const { page, data } = (await answer.json()) as Page;
+    return `${page.total} ${'margin' in (data[0] ?? {})}`;
+  };
+  assert.equal(await total(['other', 'acme']), '10 false');
+  assert.equal(await total(['all', 'acme']), '10 false', 'the first of the setting, not of the token');
+  assert.equal(await total(['all']), '20 true');
+  assert.equal(await total(['toString', 7]), '404');
+  assert.equal(await total('all'), '401');
+  assert.equal(await total(undefined), '404');
+});
+
+test('rights of JWT_ROLES and JWT_DEFAULT are checked at the start', async (t) => {
+  const JWT_ROLES = JSON.stringify({ acme: { ...READ, where: { orders: { nothing: 1 } } } });
+  await assert.rejects(tokenServer(t, { JWT_ROLES }), /JWT_ROLES, role "acme": /);
+});
+
 test('requests are counted for each subject, not for each token', async (t) => {
   const { server, pair, ask } = await tokenServer(t, { RATE_LIMIT: '3/h' });
   const left = async (claims: object) => {
@@ -288,7 +311,19 @@ test('the settings of tokens belong together, and rights in them are checked', (
   assert.equal(faults({}), 'off');
   assert.equal(faults(JWT), 'on');
   assert.equal(faults({ ...JWT, JWT_DEFAULT: JSON.stringify(READ) }), 'on');
-  assert.match(faults({ JWT_ISSUER: 'i' }), /JWT_ISSUER also needs JWT_JWKS_URL and JWT_AUDIENCE/);
+  assert.match(faults({ JWT_ISSUER: 'i' }), /JWT_ISSUER also needs JWT_AUDIENCE/);
+  const alone = { JWT_ISSUER: 'https://i.example/', JWT_AUDIENCE: 'a' };
+  assert.equal(faults(alone), 'on');
+  assert.equal(faults({ ...alone, JWT_ISSUER: 'http://127.0.0.1:8080/realms/a' }), 'on');
+  for (const issuer of ['i', 'http://i.example', 'http://127.0.0.1.i.example'])
+    assert.match(faults({ ...alone, JWT_ISSUER: issuer }), /JWT_ISSUER must be an https URL/);
+  assert.match(faults({ ...JWT, JWT_CLAIM: '.' }), /JWT_CLAIM must be the path of a claim/);
+  assert.match(faults({ ...JWT, JWT_ROLES: '[]' }), /JWT_ROLES must be an object/);
+  assert.match(faults({ ...JWT, JWT_ROLES: '{' }), /JWT_ROLES must be JSON/);
+  assert.match(
+    faults({ ...JWT, JWT_ROLES: '{"reader":{"actions":["fly"]}}' }),
+    /JWT_ROLES, role "reader" \/resources: missing/,
+  );
   assert.match(faults({ JWT_DEFAULT: '{}' }), /JWT_DEFAULT also needs[^]*JWT_DEFAULT \/resources: missing/);
   assert.match(faults({ ...JWT, JWT_DEFAULT: '{' }), /JWT_DEFAULT /);
   assert.match(
@@ -297,7 +332,7 @@ test('the settings of tokens belong together, and rights in them are checked', (
   );
   assert.match(
     faults({ ...JWT, CACHE_CONTROL: 'public' }),
-    /CACHE_CONTROL must not have public with JWT_JWKS_URL/,
+    /CACHE_CONTROL must not have public with JWT_ISSUER/,
   );
 });
 

@@ -21,6 +21,8 @@ export async function signingPair(kid: string, alg = 'ES256'): Promise<SigningPa
 /** A key server that publishes these keys. `answer` replaces its answer; `fetches` counts requests. */
 export interface TestIssuer {
   readonly url: string;
+  /** What it says of itself, where somebody asks. Without an issuer it is its own address. */
+  configuration: object;
   fetches: number;
   keys: readonly JWK[];
   answer: { readonly status: number; readonly text: string } | null;
@@ -29,16 +31,23 @@ export interface TestIssuer {
 export async function testIssuer(t: TestContext, pairs: readonly SigningPair[]): Promise<TestIssuer> {
   const state = {
     url: '',
+    configuration: {},
     fetches: 0,
     keys: pairs.map(({ jwk }) => jwk),
     answer: null as TestIssuer['answer'],
   };
-  const server = createServer((_, response) => {
+  const server = createServer((request, response) => {
+    if (request.url === '/.well-known/openid-configuration') {
+      response.end(JSON.stringify(state.configuration));
+      return;
+    }
     state.fetches++;
     const { status, text } = state.answer ?? { status: 200, text: JSON.stringify({ keys: state.keys }) };
     response.writeHead(status, { 'content-type': 'application/json' }).end(text);
   });
-  state.url = `http://127.0.0.1:${await listening(t, server)}/jwks`;
+  const issuer = `http://127.0.0.1:${await listening(t, server)}`;
+  state.url = `${issuer}/jwks`;
+  state.configuration = { issuer, jwks_uri: state.url };
   return state;
 }
 

@@ -7,8 +7,9 @@ import type { Sink } from '../pipeline/sink.ts';
  *
  * Every engine promises:
  * - No input and no rejected promise kills the process.
- * - A request with ambiguous framing (duplicate Content-Length or Host, Transfer-Encoding other than chunked, a body
- *   on GET or HEAD) is answered by closing the connection. A 400 would let a pipelined request run.
+ * - A request with ambiguous framing (duplicate Content-Length or Host, Transfer-Encoding other than chunked) is answered
+ *   with 400 and its reason, and the connection is closed. What is behind it never runs.
+ * - A body of a GET or HEAD is read and dropped. Its connection is closed behind the answer, too.
  * - `Request.signal` is aborted when the client is gone, when the reader stalls longer than `stallTimeoutMs`, or when
  *   the engine stops for good.
  * - A stream reply whose `run` rejects is cut (no final chunk). A stream reply whose `run` resolves is ended cleanly.
@@ -120,6 +121,8 @@ export interface EngineOptions {
    * connections. A client whose next request is already on its way still gets an answer. Milliseconds.
    */
   readonly quietMs: number;
+  /** A connection without a request stays open at least for so long behind an answer. Milliseconds. */
+  readonly keepAliveMs: number;
   /** Called with errors that no handler caught. It logs and never throws. */
   readonly onError: (error: unknown, request: Request | null) => void;
 }

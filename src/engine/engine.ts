@@ -1,12 +1,13 @@
 import type { Engine } from './edge.ts';
 import { createNodeEngine } from './node.ts';
 import { createUwsEngine, type UwsOptions } from './uws.ts';
+import { KeepAliveError } from './keep-alive-error.ts';
 import { reasonOf } from '../base/error-reason.ts';
 
-/** `auto` takes uWebSockets.js, or node:http where uWebSockets.js cannot load. */
+/** `auto` takes uWebSockets.js, or node:http where uWebSockets.js cannot load, or cannot keep idle connections that long. */
 type EngineChoice = 'auto' | 'uws' | 'node';
 
-/** `warning`: why `auto` fell back to node:http, otherwise null. Throws when the addon for `uws` cannot be loaded. */
+/** `warning`: why `auto` fell back to node:http, otherwise null. Throws when `uws` is asked for and cannot serve. */
 export function createEngine(
   choice: EngineChoice,
   options: UwsOptions,
@@ -16,8 +17,8 @@ export function createEngine(
     return { engine: createUwsEngine(options), warning: null };
   } catch (error) {
     if (choice === 'uws') throw error;
-    const reason = reasonOf(error);
-    const warning = `using node:http instead of uWebSockets.js, which cannot be loaded: ${reason}`;
+    const reason = error instanceof KeepAliveError ? error.message : `cannot be loaded: ${reasonOf(error)}`;
+    const warning = `using node:http instead of uWebSockets.js, which ${reason}`;
     return { engine: createNodeEngine(options), warning };
   }
 }

@@ -8,6 +8,7 @@ import {
   type Request,
   type StreamBody,
 } from './edge.ts';
+import { dropsBody, endsWithBody } from './framing.ts';
 import { ExchangeSignal } from './exchange-signal.ts';
 import { PROBLEMS } from '../base/problems.ts';
 import { Registry } from '../base/registry.ts';
@@ -111,9 +112,9 @@ export abstract class Exchange implements Request {
     return this.#signal;
   }
 
-  /** Resolves with the whole body. That of a DELETE is read and ignored: it has no meaning (RFC 9110, 9.3.5). */
+  /** Resolves with the whole body, and with none where it has no meaning. */
   body(): Promise<Uint8Array> {
-    if (this.incoming === null || this.method === 'DELETE') return Promise.resolve(new Uint8Array(0));
+    if (this.incoming === null || dropsBody(this.method)) return Promise.resolve(new Uint8Array(0));
     return this.incoming.body();
   }
 
@@ -164,7 +165,7 @@ export abstract class Exchange implements Request {
   /** Collects the body, of which so many bytes were announced; null: it was not said how many. */
   protected collect(announced: number | null): BodyCollector {
     const { bodyLimit } = this.exchanges.options;
-    return (this.incoming = new BodyCollector(bodyLimit, announced, this.method !== 'DELETE'));
+    return (this.incoming = new BodyCollector(bodyLimit, announced, !dropsBody(this.method)));
   }
 
   /** Runs a stream into `sink`. Ends the sink when the stream resolves, and cuts it when the stream rejects. */
@@ -191,7 +192,12 @@ export abstract class Exchange implements Request {
   /** Waits until the request was read: closing before resets the connection, and the client may lose the answer. */
   #answerOnceRead(reply: Reply): void {
     if (this.incoming === null) this.#answer(reply, false);
-    else this.incoming.whenDrained((whole) => this.#answer(reply, !whole));
+    else
+      this.incoming.whenDrained((whole) => {
+        if (whole && !endsWithBody(this.method)) this.#answer(reply, false);
+        // Not while the engine parses what came with the end of the body: it would run, and close nothing before.
+        else setImmediate(() => this.#answer(reply, true));
+      });
   }
 
   #answer(reply: Reply, close: boolean): void {

@@ -29,20 +29,34 @@ export class Head {
   }
 
   /**
-   * Whether two readers could disagree about where this request ends (request smuggling: RFC 9112, 11.2), its host,
-   * or its target. Closing the connection is the only safe answer.
+   * Why two readers could disagree about where this request ends (request smuggling: RFC 9112, 11.2), or about its host.
+   * Nothing behind such a request may be read. null: they could not.
    */
-  ambiguous(method: string): boolean {
-    const { host = '', 'content-length': length, 'transfer-encoding': coding } = this.headers;
-    return (
-      !METHOD.test(method) ||
-      !HOST.test(host) ||
-      this.#doubled ||
-      (length !== undefined && coding !== undefined) ||
-      (coding !== undefined && !CHUNKED.test(coding)) ||
-      (length !== undefined && !/^\d{1,15}$/.test(length)) ||
-      // A body has no meaning there (RFC 9110, 9.3.1), and not every server between the client and us reads it.
-      ((method === 'GET' || method === 'HEAD') && this.bodyLength !== 0)
-    );
+  fault(method: string): string | null {
+    const { host, 'content-length': length, 'transfer-encoding': coding } = this.headers;
+    if (!METHOD.test(method)) return 'The method is not a token of RFC 9110.';
+    if (host === undefined || !HOST.test(host)) return 'The request needs one Host header with a host.';
+    if (this.#doubled) return 'Host, Content-Length or Transfer-Encoding is given twice.';
+    if (length !== undefined && coding !== undefined)
+      return 'Content-Length and Transfer-Encoding exclude each other.';
+    if (coding !== undefined && !CHUNKED.test(coding)) return 'Transfer-Encoding can only be chunked.';
+    if (length !== undefined && !/^\d{1,15}$/.test(length)) return 'Content-Length must be one number.';
+    return null;
   }
+}
+
+/** The answer to a request that is not read. It closes the connection. */
+export const REFUSED = { status: 400, contentType: 'text/plain; charset=utf-8' } as const;
+
+/** Bodies of these methods have no meaning (RFC 9110, 9.3): they are read and dropped. */
+export function dropsBody(method: string): boolean {
+  return method === 'DELETE' || endsWithBody(method);
+}
+
+/**
+ * Methods whose bodies some servers on the way do not read, and take for the next request. The connection ends behind
+ * such a body.
+ */
+export function endsWithBody(method: string): boolean {
+  return method === 'GET' || method === 'HEAD';
 }

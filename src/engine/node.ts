@@ -9,7 +9,7 @@ import { cannotListen } from './cannot-listen.ts';
 
 /** The largest request head in bytes; a larger one is answered with 431. */
 const HEAD_LIMIT = 16_384;
-/** Time limits: for a request's head or the next request on a connection, and for a whole request. */
+/** Time limits: for a request's head, and for a whole request. */
 const PATIENCE_MS = 10_000;
 const BODY_PATIENCE_MS = 60_000;
 
@@ -27,7 +27,7 @@ export function createNodeEngine(options: NodeOptions): Engine {
       insecureHTTPParser: false,
       requireHostHeader: false, // NodeExchange checks Host, because node's own answer lets a pipelined request run
       headersTimeout: PATIENCE_MS,
-      keepAliveTimeout: PATIENCE_MS,
+      keepAliveTimeout: options.keepAliveMs,
       requestTimeout: BODY_PATIENCE_MS,
       connectionsCheckingInterval: PATIENCE_MS / 4,
     },

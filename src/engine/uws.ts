@@ -1,7 +1,7 @@
 import type { Engine, EngineOptions } from './edge.ts';
 import { endExchanges, openExchanges } from './exchange.ts';
 import { UwsExchange } from './uws/exchange.ts';
-import { loadLibrary, type ListenSocket } from './uws/library.ts';
+import { keepAlive, loadLibrary, type ListenSocket } from './uws/library.ts';
 import { cannotListen, freePort } from './cannot-listen.ts';
 
 export interface UwsOptions extends EngineOptions {
@@ -12,7 +12,8 @@ export interface UwsOptions extends EngineOptions {
 }
 
 /**
- * Creates the engine on uWebSockets.js. Throws an Error with the reason when the addon cannot be loaded here.
+ * Creates the engine on uWebSockets.js. Throws an Error with the reason when the addon cannot be loaded here, and
+ * KeepAliveError when it cannot keep idle connections for as long as it should.
  *
  * Known deviations:
  * - A request that is pipelined behind one still being answered closes the connection, also behind one that waits for
@@ -25,6 +26,7 @@ export function createUwsEngine(options: UwsOptions): Engine {
   const addon = loadLibrary(options.cacheDirectory);
   const exchanges = openExchanges(options);
   const app = addon.App();
+  keepAlive(app, options.keepAliveMs);
   app.any('/*', (response, request) => {
     try {
       UwsExchange.accept(exchanges, response, request);

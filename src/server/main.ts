@@ -112,6 +112,7 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
       bodyLimit: BODY_LIMIT,
       stallTimeoutMs: config.STALL_TIMEOUT,
       quietMs: options.quietMs ?? QUIET_MS,
+      keepAliveMs: config.KEEP_ALIVE,
       cacheDirectory: config.cacheDirectory,
       sharedPort,
       onError: (err, request) =>

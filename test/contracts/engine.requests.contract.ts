@@ -1,10 +1,17 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { describe, it } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import type { Serve } from '../../src/engine/edge.ts';
 import { deferred, rawExchange, RawClient, request } from '../support/engine/raw.ts';
 import type { Sink } from '../../src/pipeline/sink.ts';
-import { echo, text, type EngineName, type received, type Serving } from '../support/engine/engines.ts';
+import {
+  echo,
+  stream,
+  text,
+  type EngineName,
+  type received,
+  type Serving,
+} from '../support/engine/engines.ts';
 
 /** How requests and their bodies reach the application. */
 export function requestContract(serving: Serving): void {
@@ -121,6 +128,81 @@ export function requestContract(serving: Serving): void {
       client.socket.destroy();
       assert.match(String(await rejected.promise), /client closed/);
     });
+  });
+}
+
+/** Bodies without a meaning, and requests that are not read. Neither lets anything behind it run. */
+export function closingContract(serving: Serving): void {
+  const big = 'x'.repeat(300_000);
+  /** A server that notes which paths ran, with answers of every kind. */
+  const noting = async (t: TestContext) => {
+    const ran: string[] = [];
+    const served = await serving(t, async (incoming) => {
+      const { path } = incoming;
+      ran.push(path);
+      assert.equal((await incoming.body()).length, 0);
+      if (path === '/stream')
+        return stream(async (sink) => {
+          await sink.write(Buffer.from('piece'));
+        });
+      return text(path === '/big' ? big : `<${path}>`);
+    });
+    return { ...served, ran };
+  };
+
+  describe('a GET with a body', () => {
+    const bodies: [what: string, headers: string[], body: string][] = [
+      ['of a length', ['Content-Length: 2'], '{}'],
+      ['in chunks', ['Transfer-Encoding: chunked'], '2\r\n{}\r\n0\r\n\r\n'],
+      ['in no chunk', ['Transfer-Encoding: chunked'], '0\r\n\r\n'],
+    ];
+    for (const [what, headers, body] of bodies)
+      for (const [path, end] of [
+        ['/small', '</small>'],
+        ['/big', 'xxx'],
+        ['/stream', '0\r\n\r\n'],
+      ] as const)
+        it(`${what} is answered, and closes its connection: ${path}`, async (t) => {
+          const { port, ran, stop } = await noting(t);
+          const client = await RawClient.connect(t, port);
+          client.send(request(path, headers));
+          await new Promise((resolve) => setImmediate(resolve));
+          const came = await client.send(body).untilClosed();
+          assert.match(came, /^HTTP\/1\.1 200 OK\r\n[^]*connection: close\r\n/i);
+          assert.ok(came.includes(end) && came.length > (path === '/big' ? big.length : 0), came.slice(-100));
+          assert.deepEqual(ran, [path]);
+          await stop(15_000);
+        });
+
+    it('lets nothing behind it run, wherever its body is cut into packets', async (t) => {
+      const { port, ran } = await noting(t);
+      const whole = request('/first', ['Content-Length: 2']) + '{}' + request('/behind', [], 'POST');
+      for (let at = whole.indexOf('{}') - 2; at <= whole.indexOf('{}') + 4; at++) {
+        const client = await RawClient.connect(t, port);
+        client.send(whole.slice(0, at));
+        await new Promise((resolve) => setImmediate(resolve));
+        await client.send(whole.slice(at)).untilClosed();
+      }
+      assert.deepEqual([...new Set(ran)], ['/first']);
+    });
+  });
+
+  describe('a request that is not read', () => {
+    const faults: [lines: string[], reason: RegExp][] = [
+      [['Content-Length: 2', 'Content-Length: 3'], /given twice/],
+      [['Transfer-Encoding: gzip, chunked'], /can only be chunked/],
+      [['Content-Length: x'], /one number/],
+    ];
+    for (const [lines, reason] of faults)
+      it(`is 400 with its reason, and what is behind it never runs: ${lines.join(', ')}`, async (t) => {
+        const { port, ran } = await noting(t);
+        const came = await rawExchange(t, port, request('/x', lines, 'POST'));
+        // A fault that the library finds itself has its own words.
+        assert.match(came, /^HTTP\/1\.1 400 Bad Request\r\n[^]*connection: close\r\n/i);
+        if (!came.includes('uWebSockets') && came.includes('text/plain')) assert.match(came, reason);
+        await rawExchange(t, port, request('/x', lines, 'POST') + 'abc' + request('/behind', [], 'POST'));
+        assert.deepEqual(ran, []);
+      });
   });
 }
 

@@ -2,7 +2,7 @@ import { describe } from 'node:test';
 import { answerContract } from './engine.answers.contract.ts';
 import { corpusContract } from './engine.corpus.contract.ts';
 import { endingContract, stopContract } from './engine.endings.contract.ts';
-import { hostileContract, requestContract } from './engine.requests.contract.ts';
+import { closingContract, hostileContract, requestContract } from './engine.requests.contract.ts';
 import { streamContract } from './engine.streams.contract.ts';
 import { serveWith, whyNoUws, type EngineName, type Serving } from '../support/engine/engines.ts';
 
@@ -13,6 +13,7 @@ function engineContract(name: EngineName): void {
   answerContract(serving);
   streamContract(serving);
   endingContract(serving);
+  closingContract(serving);
   hostileContract(serving, name);
   corpusContract(serving, name);
   stopContract(serving);

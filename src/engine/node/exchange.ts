@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Reply } from '../edge.ts';
 import { Exchange, type Exchanges } from '../exchange.ts';
-import { Head } from '../framing.ts';
+import { Head, REFUSED } from '../framing.ts';
 import { bodiless, checkHead } from '../headers.ts';
 import { Arrivals } from './arrivals.ts';
 import { NodeBody } from './body.ts';
@@ -10,19 +10,25 @@ import { ClientGoneError } from '../stall-timer.ts';
 
 /** The last exchange of each connection. */
 const latest = new WeakMap<Duplex, NodeExchange>();
+/** Connections with a request that was refused. node goes on to parse what is behind it. */
+const refused = new WeakSet<Duplex>();
 
 /** One request and its answer on node:http. Those of one connection begin one after another: a burst of them is one turn. */
 export class NodeExchange extends Exchange {
   readonly #response: ServerResponse;
   readonly #arrivals: Arrivals | undefined;
   #isOver = false;
+  /** The connection is closed behind this answer, so that nothing behind it runs. */
+  #isLast = false;
   /** The next request on the connection, which begins when this one is over. */
   #next: NodeExchange | null = null;
 
-  /** Answers a request. When readers could disagree about the request, the connection is closed instead. */
+  /** Answers a request: with 400, and with none behind it, when readers could disagree about it. */
   static accept(exchanges: Exchanges, request: IncomingMessage, response: ServerResponse): void {
     // node continues to parse what it has received, so another request may follow one that was refused.
-    if (request.socket.destroyed) return;
+    const before = latest.get(request.socket);
+    if (request.socket.destroyed || refused.has(request.socket)) return;
+    if (before !== undefined && before.#isLast) return;
     if (request.httpVersion !== '1.1') {
       NodeExchange.refuse(request.socket, '505 HTTP Version Not Supported');
       return;
@@ -31,12 +37,19 @@ export class NodeExchange extends Exchange {
     const head = new Head();
     const lines = request.rawHeaders;
     for (let i = 0; i < lines.length; i += 2) head.add((lines[i] ?? '').toLowerCase(), lines[i + 1] ?? '');
-    if (head.ambiguous(method) || head.headers.host === undefined || !request.url?.startsWith('/')) {
-      request.socket.destroy();
+    const target = request.url ?? '';
+    const fault = head.fault(method) ?? (target.startsWith('/') ? null : 'The target must be a path.');
+    if (fault !== null) {
+      refused.add(request.socket);
+      response.writeHead(REFUSED.status, {
+        connection: 'close',
+        'content-length': fault.length,
+        'content-type': REFUSED.contentType,
+      });
+      response.end(request.method === 'HEAD' ? undefined : fault); // behind the answers before it
       return;
     }
-    const exchange = new NodeExchange(exchanges, request, request.url, response, head);
-    const before = latest.get(request.socket);
+    const exchange = new NodeExchange(exchanges, request, target, response, head);
     latest.set(request.socket, exchange);
     if (!before || before.#isOver) {
       exchange.run();
@@ -52,6 +65,7 @@ export class NodeExchange extends Exchange {
    * stream that was cut for a whole one.
    */
   static refuse(socket: Duplex, status: string): void {
+    if (refused.has(socket)) return; // its 400 closes the connection
     if (socket.writable && latest.get(socket)?.takesStatus() !== false)
       socket.write(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
     socket.destroy();
@@ -106,7 +120,7 @@ export class NodeExchange extends Exchange {
     super.finish();
     this.#isOver = true;
     const next = this.#next;
-    if (next === null) return;
+    if (next === null || this.#isLast) return;
     this.#next = null;
     this.#arrivals?.begins();
     next.run();
@@ -118,6 +132,7 @@ export class NodeExchange extends Exchange {
     const { body, status, headers } = reply;
     response.statusCode = status;
     for (const name in headers) response.setHeader(name, headers[name] ?? '');
+    this.#isLast = close;
     if (close) response.setHeader('connection', 'close');
     if (bodiless(this.method, status)) {
       const length = body.kind === 'head' ? body.length : body.kind === 'bytes' ? body.bytes.length : null;

@@ -46,6 +46,8 @@ interface BodyOptions {
   readonly head: BodyHead;
   /** The total number of bytes, at least one: the value of Content-Length. Null: the body is chunked. */
   readonly length: number | null;
+  /** Whether the connection is closed behind the body, which must be chunked. */
+  readonly closes: boolean;
 }
 
 /**
@@ -69,6 +71,7 @@ export class UwsBody implements Sink, Stallable {
   readonly #owner: BodyOwner;
   readonly #stallTimer: StallTimer;
   readonly #length: number | null;
+  readonly #closes: boolean;
   /** It holds the reply's headers. Null: it was written. */
   #head: BodyHead | null;
   /**
@@ -86,12 +89,13 @@ export class UwsBody implements Sink, Stallable {
   /** When uWebSockets.js's timer for this connection was last set; null while it does not run. */
   #armedAt: number | null = null;
 
-  constructor({ response, owner, stallTimer, head, length }: BodyOptions) {
+  constructor({ response, owner, stallTimer, head, length, closes }: BodyOptions) {
     this.#response = response;
     this.#owner = owner;
     this.#stallTimer = stallTimer;
     this.#head = head;
     this.#length = length;
+    this.#closes = closes;
     this.chunkBytes = length === null ? CHUNK_BYTES : SIZED_CHUNK_BYTES;
     if (length === null) stallTimer.add(this); // which also flushes the reserve
   }
@@ -251,7 +255,7 @@ export class UwsBody implements Sink, Stallable {
     const response = this.#response;
     response.cork(() => {
       this.#head?.write();
-      response.end();
+      response.end(undefined, this.#closes);
     });
     this.#finish();
   }

@@ -3,7 +3,7 @@ import { addressFromBytes } from '../address.ts';
 import { CORK_BYTES } from '../cork.ts';
 import type { Reply } from '../edge.ts';
 import { Exchange, type Exchanges } from '../exchange.ts';
-import { Head } from '../framing.ts';
+import { Head, REFUSED } from '../framing.ts';
 import { bodiless, checkHead } from '../headers.ts';
 import { UwsBody } from './body.ts';
 import type { HttpRequest, HttpResponse } from './library.ts';
@@ -28,16 +28,14 @@ export class UwsExchange extends Exchange {
   /** Whether a status line was written: see writeHead. */
   #isContinued = false;
 
-  /** Reads the request while it is valid, and answers it. Closes the connection when readers could disagree about it. */
+  /** Reads the request while it is valid, and answers it: with 400 when readers could disagree about it. */
   static accept(exchanges: Exchanges, response: HttpResponse, request: HttpRequest): void {
     const method = request.getCaseSensitiveMethod();
     const head = new Head();
     request.forEach((name, value) => head.add(name, value));
-    if (head.ambiguous(method)) {
-      response.close();
-      return;
-    }
-    new UwsExchange(exchanges, response, request, method, head).run();
+    const fault = head.fault(method);
+    if (fault === null) new UwsExchange(exchanges, response, request, method, head).run();
+    else refuse(response, fault, (error) => exchanges.options.onError(error, null));
   }
 
   private constructor(
@@ -91,12 +89,16 @@ export class UwsExchange extends Exchange {
       this.finish();
       if (body.kind === 'stream') this.runUnread(body, new Error('This answer has no body.'));
     } else if (body.kind === 'stream') {
-      const writing = this.#body(response, { reply, close, headBytes }, body.length ?? null);
+      // Only the end of a chunked body closes the connection.
+      const writing = this.#body(response, { reply, close, headBytes }, close ? null : (body.length ?? null));
       this.#whenWritable(response, writing);
       void this.produce(body.run, writing);
     } else if (body.kind === 'bytes' && headBytes + body.bytes.length > CORK_BYTES) {
-      const writing = this.#body(response, { reply, close, headBytes }, body.bytes.length);
-      if (!writing.writeWhole(body.bytes)) this.#whenWritable(response, writing);
+      const writing = this.#body(response, { reply, close, headBytes }, close ? null : body.bytes.length);
+      if (close) {
+        this.#whenWritable(response, writing);
+        void this.produce(async (sink) => sink.write(body.bytes), writing);
+      } else if (!writing.writeWhole(body.bytes)) this.#whenWritable(response, writing);
     } else {
       response.cork(() => {
         writeHead(response, reply, false, this.#isContinued);
@@ -130,7 +132,7 @@ export class UwsExchange extends Exchange {
     const isContinued = this.#isContinued;
     const head = { bytes: headBytes, write: () => writeHead(response, reply, close, isContinued) };
     const { stallTimer } = this.exchanges;
-    return (this.writing = new UwsBody({ response, owner: this, stallTimer, head, length }));
+    return (this.writing = new UwsBody({ response, owner: this, stallTimer, head, length, closes: close }));
   }
 
   #whenWritable(response: HttpResponse, writing: UwsBody): void {
@@ -148,6 +150,27 @@ export class UwsExchange extends Exchange {
       this.report(error);
     }
   }
+}
+
+/**
+ * Answers 400 and closes the connection. Not before the library has parsed what came in the same packet: it takes that for
+ * requests, and closes the connection at the first one, since this one has no answer yet. So none of them runs.
+ */
+function refuse(response: HttpResponse, reason: string, failed: (error: unknown) => void): void {
+  let isGone = false;
+  response.onAborted(() => (isGone = true));
+  setImmediate(() => {
+    if (isGone) return;
+    try {
+      response.cork(() => {
+        response.writeStatus(`${REFUSED.status} ${STATUS_CODES[REFUSED.status]}`);
+        response.writeHeader('content-type', REFUSED.contentType);
+        response.end(reason, true);
+      });
+    } catch (error) {
+      failed(error);
+    }
+  });
 }
 
 /** An expectation has any case (RFC 9110, 10.1.1), as that of Java. uWebSockets.js itself answers the one in lower case. */

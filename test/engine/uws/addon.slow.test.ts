@@ -146,6 +146,7 @@ describe('the choice of an engine', () => {
     bodyLimit: 0,
     stallTimeoutMs: 1000,
     quietMs: 0,
+    keepAliveMs: 75_000,
     onError: () => undefined,
     cacheDirectory: '/dev/null/nowhere',
   };

@@ -96,7 +96,7 @@ function setUp(length: number | null = null) {
     ended: () => events.push('ended'),
   };
   const head = { bytes: HEAD_BYTES, write: () => response.writeHead() };
-  const stream: UwsBody = new UwsBody({ response, owner, stallTimer, head, length });
+  const stream: UwsBody = new UwsBody({ response, owner, stallTimer, head, length, closes: false });
   /** Lets the socket take `bytes` more and report that it is writable. */
   const writable = (bytes = Infinity) => {
     response.room = bytes;

@@ -36,6 +36,7 @@ function engineOptions(serve: Serve) {
     bodyLimit: 1000,
     stallTimeoutMs: 60_000,
     quietMs: 200,
+    keepAliveMs: 75_000,
     onError: () => undefined,
     cacheDirectory: join(tmpdir(), `sluice-test-addon-${process.getuid?.() ?? 0}`),
   };

@@ -34,6 +34,11 @@ export function runs(name: string, bytes: string, request: string): Row {
   return { name, bytes, outcomes: [request] };
 }
 
+/** A case that runs as this request, and is the last one of its connection. */
+export function last(name: string, bytes: string, request: string): Row {
+  return { name, bytes, outcomes: [`${request} then cut`] };
+}
+
 /**
  * A case that is refused, by a status or by closing the connection. Neither the case nor the request behind
  * it runs.

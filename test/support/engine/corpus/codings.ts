@@ -1,4 +1,4 @@
-import { classed, either, named, post, refused, runs } from './case.ts';
+import { classed, either, last, named, post, refused, runs } from './case.ts';
 
 const BODY = '5\r\nhello\r\n0\r\n\r\n';
 
@@ -54,8 +54,12 @@ export const CODINGS = classed('smuggling', [
   refused('a transfer coding behind an empty name', post([': x', 'Transfer-Encoding: chunked'], BODY)),
   refused('a transfer coding without a colon', post(['Transfer-Encoding chunked', 'Content-Length: 0'])),
   refused('a name cut by a line end', post(['Transfer-', 'Encoding: chunked', 'Content-Length: 0'])),
-  refused('a chunked GET', `GET /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${BODY}`),
-  refused('a chunked HEAD', `HEAD /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${BODY}`),
+  last('a chunked GET', `GET /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${BODY}`, 'GET /x'),
+  last(
+    'a chunked HEAD',
+    `HEAD /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${BODY}`,
+    'HEAD /x',
+  ),
   refused(
     'a chunked message of version 1.0',
     `POST /x HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${BODY}`,

@@ -64,7 +64,7 @@ function candidate(name: string, authenticate: Authenticate | null, credential?:
   const admissions = new Admissions({
     readClient: createClientReader({ trusts, onWarning: (message) => assert.fail(message) }),
     authenticate,
-    rate: { policy, limiter: createMemoryLimiter() },
+    rate: { policy: () => policy, limiter: createMemoryLimiter() },
     slots: createStreamSlots({ perClient: 64, total: 5000 }),
   });
   const headers = credential === undefined ? {} : { authorization: `Bearer ${credential}` };

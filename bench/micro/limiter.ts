@@ -35,7 +35,7 @@ function admissions(withKeys: boolean): Admissions {
   return new Admissions({
     readClient: createClientReader({ trusts, onWarning: (message) => assert.fail(message) }),
     authenticate: withKeys ? authenticate : null,
-    rate: { policy, limiter: createMemoryLimiter() },
+    rate: { policy: () => policy, limiter: createMemoryLimiter() },
     slots: createStreamSlots({ perClient: 64, total: 5000 }),
   });
 }

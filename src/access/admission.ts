@@ -62,8 +62,8 @@ interface AdmissionOptions {
   readonly checkHost?: HostCheck;
   /** Whether an answer that was begun may go on. Missing: keys never change. */
   readonly allows?: Keyring['allows'];
-  /** null: RATE_LIMIT is off, and no key can have a limit of its own. `policy` null: RATE_LIMIT is off. */
-  readonly rate: { readonly policy: Policy | null; readonly limiter: Limiter } | null;
+  /** null: RATE_LIMIT is off, and no key can have a limit of its own. `policy` gives null: RATE_LIMIT is off. */
+  readonly rate: { readonly policy: () => Policy | null; readonly limiter: Limiter } | null;
   readonly slots: StreamSlots;
   /** Missing: there is never too much work. */
   readonly guard?: OverloadGuard;
@@ -152,7 +152,7 @@ export class Admissions {
     const refused = overloaded ?? known.refused;
     request.notes.client = name;
     request.notes.rights = key?.rights.hash ?? '';
-    const policy = key?.rate ?? rate?.policy ?? null;
+    const policy = key?.rate ?? rate?.policy() ?? null;
     if (rate === null || policy === null) return this.#decided(request, asked, {}, { name, key, refused });
     return after(rate.limiter.take(name, policy), (taken) => {
       const isWithin = taken.allowed || asked.access === 'probe';

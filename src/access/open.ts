@@ -49,13 +49,9 @@ export async function openAccess(
   probe?: OverloadProbe,
 ) {
   await assertRights(config, check, log);
-  const streams = createStreamSlots({ perClient: config.STREAM_LIMIT, total: config.MAX_STREAMS });
-  const guard = new OverloadGuard({
-    maxLoopDelayMs: config.MAX_LOOP_DELAY,
-    maxWaitMs: config.MAX_WAIT,
-    maxMemoryBytes: config.maxMemoryBytes,
-    probe,
-  });
+  const limits = limitsOf(config);
+  const streams = createStreamSlots(limits.streams);
+  const guard = new OverloadGuard(limits.overload, probe);
   const limiter = await openLimiter(config, log);
   const keyring = config.apiKeys && new Keyring(config.apiKeys);
   const { API_KEYS_FILE: path } = config;
@@ -72,7 +68,7 @@ export async function openAccess(
     checkHost: createHostCheck([config.HOST, ...(config.ALLOWED_HOSTS ?? [])]),
     allows: (key, right, resource) =>
       key.issuer === undefined ? keyring?.allows(key, right, resource) !== false : isCurrent(key),
-    rate: limiter && { policy: config.RATE_LIMIT, limiter },
+    rate: limiter && { policy: () => limits.rate, limiter },
     slots: streams,
     guard,
   });
@@ -80,6 +76,15 @@ export async function openAccess(
     admissions,
     readMount: createMountReader(ofProxies),
     streams,
+    /** Takes other rates and limits over. A rate after none at all needs a start. */
+    limit: (next: AccessSettings) => {
+      const { streams, overload, rate } = limitsOf(next);
+      Object.assign(limits.streams, streams);
+      Object.assign(limits.overload, overload);
+      limits.rate = rate;
+      if (limiter === null && rate !== null)
+        log.warn({}, 'RATE_LIMIT was off, and counts from the next start on');
+    },
     /** Reads API_KEYS_FILE again, as it also is when it changes. Resolves with whether its keys are now valid. */
     reloadKeys: () => watch?.reload() ?? Promise.resolve(true),
     /** The faults of API_KEYS_FILE as it was read last. Null: there is no such file. */
@@ -91,6 +96,19 @@ export async function openAccess(
       opened?.close();
       await limiter?.close();
       guard.close();
+    },
+  };
+}
+
+/** The rates and limits of the settings, which may change while the server runs. */
+function limitsOf(config: AccessSettings) {
+  return {
+    rate: config.RATE_LIMIT,
+    streams: { perClient: config.STREAM_LIMIT, total: config.MAX_STREAMS },
+    overload: {
+      maxLoopDelayMs: config.MAX_LOOP_DELAY,
+      maxWaitMs: config.MAX_WAIT,
+      maxMemoryBytes: config.maxMemoryBytes,
     },
   };
 }

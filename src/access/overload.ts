@@ -16,7 +16,6 @@ interface OverloadOptions {
   readonly maxWaitMs: number;
   /** Requests are refused while resident memory is above this. Bytes. */
   readonly maxMemoryBytes: number;
-  readonly probe?: OverloadProbe | undefined;
 }
 
 const PROCESS: OverloadProbe = {
@@ -48,9 +47,10 @@ export class OverloadGuard {
   #memoryBytes = 0;
   #reason: string | null = null;
 
-  constructor(options: OverloadOptions) {
-    this.#limits = options;
-    this.#probe = options.probe ?? PROCESS;
+  /** The limits are those that `limits` has when it looks. */
+  constructor(limits: OverloadOptions, probe: OverloadProbe = PROCESS) {
+    this.#limits = limits;
+    this.#probe = probe;
   }
 
   get overloaded(): boolean {

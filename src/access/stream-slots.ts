@@ -3,14 +3,11 @@ import { PROBLEMS } from '../base/problems.ts';
 
 export type StreamSlots = ReturnType<typeof createStreamSlots>;
 
-/** Limits the open streams: of each client (STREAM_LIMIT; Infinity: no limit) and of this process (MAX_STREAMS). */
-export function createStreamSlots({
-  perClient,
-  total,
-}: {
-  readonly perClient: number;
-  readonly total: number;
-}) {
+/**
+ * Limits the open streams: of each client (STREAM_LIMIT; Infinity: no limit) and of this process (MAX_STREAMS). The limits
+ * are those that `limits` has when a stream begins.
+ */
+export function createStreamSlots(limits: { readonly perClient: number; readonly total: number }) {
   const clients = new Map<string, number>();
   let opened = 0;
   return {
@@ -22,6 +19,7 @@ export function createStreamSlots({
      * the client's limit (`limit`: that of its key), and `overloaded` at that of the process.
      */
     acquire(client: string, limit?: number): () => void {
+      const { perClient, total } = limits;
       const own = clients.get(client) ?? 0;
       if (own >= (limit ?? perClient)) {
         const by = limit === undefined ? 'STREAM_LIMIT' : 'its key';

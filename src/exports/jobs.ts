@@ -46,7 +46,7 @@ export const EXPORTS: RecordDeclaration = {
 interface JobsOptions {
   readonly records: Records;
   /** The number of exports that one client may have, in all states together. */
-  readonly perClient: number;
+  readonly perClient: () => number;
   readonly now: () => Date;
 }
 
@@ -70,7 +70,8 @@ export class Jobs {
    * exports of a client, which several processes at once may exceed.
    */
   create(client: string, read: () => Promise<ExportRequest>, signal: AbortSignal): Promise<Job> {
-    const { perClient, records, now } = this.#options;
+    const { records, now } = this.#options;
+    const perClient = this.#options.perClient();
     return this.#ordering.take(client, async () => {
       if ((await this.listOf(client, signal)).length >= perClient) throw tooMany(perClient);
       const job = newJob(randomBytes(16).toString('hex'), client, await read(), now());

@@ -3,6 +3,7 @@ import { Faults } from '../base/errors.ts';
 import { INDEX_HELP, runIndex } from './index-command.ts';
 import { INIT_HELP, runInit } from './init-command.ts';
 import { BACKUP_HELP, backUpStore, CHECK_HELP, checkStore } from './file-commands.ts';
+import { CONFIG_HELP, configTable } from './config-command.ts';
 import { DOCTOR_HELP, runDoctor } from './doctor.ts';
 import { DROP_HELP, RENAME_HELP, runDrop, runRename, type TakingBack } from './drop-command.ts';
 import { kernelWarning } from './kernel-warning.ts';
@@ -41,6 +42,7 @@ Usage:
   sluice key new --name N  make an API key, and print it once
   sluice backup FILE       copy the embedded store, also of a running server
   sluice check [FILE]      check the embedded store, or a backup
+  sluice config            print the settings in force, and where each comes from
   sluice users export      print all users (also of a server at a URL)
   sluice users import FILE write users with their ids and times
   sluice doctor [MONGODB_URI]
@@ -61,8 +63,8 @@ Serves items over HTTP. Settings are environment variables:
 ${settingsHelp()}
 
 SIGTERM and SIGINT stop the server in order: open responses finish, and streams are cut after STREAM_GRACE. SIGHUP reads
-API_KEYS_FILE and RESOURCES_FILE again, as the server also does when the files change, and looks for collections of EXPOSE and
-for resources that imports have made. It never stops a server.
+API_KEYS_FILE and RESOURCES_FILE again, as the server also does when the files change, LOG_LEVEL, rates and limits of
+SETTINGS_FILE, and looks for collections of EXPOSE and for resources that imports have made. It never stops a server.
 
 Exit codes: 0 stopped in order, 1 the server cannot listen or the store refuses it, 2 a setting is invalid (the error
 lists all).
@@ -89,6 +91,7 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
   ['backup', { help: BACKUP_HELP, run: (argv) => backUpStore(argv, readConfig(process.env), terminal()) }],
   ['check', { help: CHECK_HELP, run: (argv) => checkStore(argv, readConfig(process.env), process) }],
   ['doctor', { help: DOCTOR_HELP, run: (argv) => runDoctor(argv, process.env, process.stdout) }],
+  ['config', { help: CONFIG_HELP, run: (argv) => print(configTable(argv, process.env)) }],
   ['key', { help: KEY_HELP, run: (argv) => print(newKey(parseKeyArguments(argv))) }],
   ['users', { help: USERS_HELP, run: transferUsers }],
   ['pull', { help: async () => (await pulling()).PULL_HELP, run: pull }],
@@ -115,8 +118,8 @@ const helpOf = async ({ help }: Command) => (typeof help === 'string' ? help : h
 async function serve(argv: readonly string[], { first, onHangUp }: Signals): Promise<number> {
   if (argv.length > 0) throw new UsageError(`serve takes no arguments; got ${argv.join(' ')}`);
   const config = readConfig(process.env);
-  const { API_KEYS_FILE, RESOURCES_FILE, EXPOSE } = config;
-  const readsAgain = [API_KEYS_FILE, RESOURCES_FILE, EXPOSE].some((one) => one !== undefined);
+  const { API_KEYS_FILE, RESOURCES_FILE, EXPOSE, SETTINGS_FILE } = config;
+  const readsAgain = [API_KEYS_FILE, RESOURCES_FILE, EXPOSE, SETTINGS_FILE].some((one) => one !== undefined);
   const log = createLog(config);
   const warning = isWorker ? null : kernelWarning();
   if (warning !== null) log.warn(warning);
@@ -127,7 +130,7 @@ async function serve(argv: readonly string[], { first, onHangUp }: Signals): Pro
   if (!isWorker) log.info(`open ${reachable(url)}/`);
   onHangUp(() => {
     if (!readsAgain && !isWorker)
-      log.info('SIGHUP came, and this server has no file of keys or resources to read again');
+      log.info('SIGHUP came, and this server has no file of settings, keys or resources to read again');
     reload();
   });
   const reason = await stopAsked;
@@ -141,6 +144,7 @@ async function startAlone(config: Config, log: Logger) {
   const { startServer } = await import('../server/main.ts'); // the other commands end before it would be loaded
   const server = await startServer(config, log, {
     sharedPort: isWorker,
+    readConfig: () => readConfig(process.env),
     ...(isWorker && { gatherMetrics }),
   });
   reportListening();

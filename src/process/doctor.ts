@@ -35,7 +35,10 @@ export async function runDoctor(
 ): Promise<0 | 1> {
   const [uri, other] = readArguments(argv, {}).positionals;
   if (other !== undefined) throw new UsageError('expected: sluice doctor, or sluice doctor MONGODB_URI');
-  const config = readConfig({ ...environment, ...(uri !== undefined && { MONGODB_URI: uri }) });
+  const config = readConfig({
+    ...environment,
+    ...(uri !== undefined && { MONGODB_URI: uri, MONGODB_URI_FILE: '' }),
+  });
   let failed = 0;
   const report = ({ promise, holds, seen }: Finding): void => {
     if (holds === false) failed++;

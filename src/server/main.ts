@@ -10,6 +10,7 @@ import type { Serve } from '../engine/edge.ts';
 import { createEngine } from '../engine/engine.ts';
 import { StoppedError } from '../engine/stall-timer.ts';
 import { openExports, servesExports } from './open-exports.ts';
+import { SettingsReader } from './read-again.ts';
 import { exportSources } from '../exports/order.ts';
 import { requestIdOf } from '../http/request-id.ts';
 import type { Route } from '../http/route.ts';
@@ -51,6 +52,8 @@ export interface ServerOptions {
   readonly sharedPort?: boolean;
   /** What the overload guard measures. */
   readonly overloadProbe?: OverloadProbe;
+  /** Reads the settings again. Absent: they do not change. Throws Faults. */
+  readonly readConfig?: () => Config;
   /** Wraps the store before any other code uses it. */
   readonly tapStore?: (store: Store) => Store;
   /** Wraps the application before the engine calls it. */
@@ -131,6 +134,13 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
     const url = urlOf(config.HOST, port);
     log.info({ url, engine: engine.name, store: store.name }, 'listening');
 
+    const settings = new SettingsReader(config, log, {
+      read: options.readConfig ?? (() => config),
+      takeOver: (next) => {
+        access.limit(next);
+        exports.limit(next.EXPORT_LIMIT);
+      },
+    });
     return {
       url,
       engine: engine.name,
@@ -141,8 +151,14 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
        * finish or are cut after STREAM_GRACE, exports return to the queue, and the store closes.
        */
       close: () => closes.drain(config.DRAIN_DELAY),
-      /** Looks for resources and keys again, as the server also does by itself. Resolves with whether both are without faults. */
-      reload: async () => (await resources.reload()) && access.reloadKeys(),
+      /**
+       * Reads settings, resources and keys again, the latter two as the server also does by itself. Resolves with whether
+       * all are without faults.
+       */
+      reload: async () => {
+        const isRight = settings.again();
+        return (await resources.reload()) && (await access.reloadKeys()) && isRight;
+      },
     };
   } catch (error) {
     await closes.all();

@@ -58,7 +58,8 @@ export async function openExports(
 ) {
   const records = await store.records(EXPORTS);
   const now = () => new Date();
-  const jobs = new Jobs({ records, perClient: settings.EXPORT_LIMIT, now });
+  let perClient = settings.EXPORT_LIMIT;
+  const jobs = new Jobs({ records, perClient: () => perClient, now });
   const files = await openFiles(settings.filesPlace, store, () => jobs.storeId());
   const linkSeconds = settings.FILES_PROXY === 'true' ? null : settings.EXPORT_LINK_TTL / 1000;
   const shared = { jobs, files, now, ttlMs: settings.EXPORT_TTL, linkSeconds };
@@ -76,5 +77,8 @@ export async function openExports(
     files.close?.(); // what waits for a bucket that is away need not wait any longer
     await stopped;
   };
-  return { ...shared, exporter, close };
+  const limit = (next: number): void => {
+    perClient = next;
+  };
+  return { ...shared, exporter, limit, close };
 }

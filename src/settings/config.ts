@@ -11,6 +11,7 @@ import { readDeclarations } from '../resources/declarations.ts';
 import { readFilesPlace } from '../store/bucket/place.ts';
 import type { Static } from '../base/schema.ts';
 import { DURATION, PREFIX_FORM, SETTINGS } from './settings.ts';
+import { readSources } from './sources.ts';
 
 type Settings = Static<typeof SETTINGS>;
 
@@ -19,8 +20,7 @@ export type Config = ReturnType<typeof readConfig>;
 
 /** Reads the settings from an environment. Throws Faults, which has every fault at once. */
 export function readConfig(environment: NodeJS.ProcessEnv) {
-  // `NAME= command` and compose files produce empty variables. An empty variable counts as not set.
-  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
+  const { given, faults: ofSources } = readSources(environment);
   const keys = given.API_KEYS_FILE === undefined ? null : readKeysFile(given.API_KEYS_FILE);
   const tokens = readTokenSettings(given);
   const needsKeys = keys !== null || tokens.settings !== null;
@@ -29,13 +29,13 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
   const { settings, faults } = checkForms(given);
   const declared = readDeclarations(given);
   faults.push(
+    ...ofSources,
     ...declared.faults,
     ...(keys?.faults ?? []),
     ...tokens.faults,
     ...proxies.faults,
     ...redisUrlFaults(given.REDIS_URL),
     ...files.faults,
-    ...(settings ? [...linkFaults(settings), ...keepAliveFaults(settings)] : []),
     ...(needsKeys && settings ? cacheFaults(settings, keys ? 'API_KEYS_FILE' : 'JWT_ISSUER') : []),
   );
   if (settings === null || faults.length > 0) throw new Faults(faults);
@@ -74,23 +74,6 @@ function cacheFaults({ CACHE_CONTROL: given }: Settings, setting: string): strin
   ];
 }
 
-/** The longest time that a signature of S3 may be valid, and the shortest. Milliseconds. */
-const LONGEST_LINK_MS = 7 * 24 * 3_600_000;
-const SHORTEST_LINK_MS = 1_000;
-
-function linkFaults({ EXPORT_LINK_TTL: ms }: Settings): string[] {
-  const isRight = ms >= SHORTEST_LINK_MS && ms <= LONGEST_LINK_MS;
-  return isRight ? [] : ['EXPORT_LINK_TTL must be from 1 s to 168 h'];
-}
-
-const LONGEST_KEEP_ALIVE_MS = 3_600_000;
-const SHORTEST_KEEP_ALIVE_MS = 1_000;
-
-function keepAliveFaults({ KEEP_ALIVE: ms }: Settings): string[] {
-  const isRight = ms >= SHORTEST_KEEP_ALIVE_MS && ms <= LONGEST_KEEP_ALIVE_MS;
-  return isRight ? [] : ['KEEP_ALIVE must be from 1 s to 1 h'];
-}
-
 /** The settings by their forms: an absent one has its default. null: one or more do not have their form. */
 function checkForms(given: NodeJS.ProcessEnv): { settings: Settings | null; faults: string[] } {
   const faults: string[] = [];
@@ -115,6 +98,9 @@ interface Form {
   readonly minimum?: number;
   readonly maximum?: number;
   readonly pattern?: string;
+  /** The bounds of a duration. */
+  readonly least?: string;
+  readonly most?: string;
 }
 
 /** Patterns in words, and the values that their texts stand for. */
@@ -124,6 +110,15 @@ const PATTERNS: Readonly<Record<string, { readonly words: string; read?(text: st
   [STREAM_LIMIT_FORM]: { words: 'an integer of at least 1, or "off"', read: parseStreamLimit },
   [HOSTS_FORM]: { words: 'names of hosts without ports, separated by commas', read: parseHosts },
   [PREFIX_FORM]: { words: '1 to 60 letters, digits, underscores and hyphens' },
+};
+
+/** Patterns in few words, for the table of settings. */
+const SHORT_FORMS: Readonly<Record<string, string>> = {
+  [DURATION]: 'duration',
+  [RATE_LIMIT_FORM]: 'rate, or `off`',
+  [STREAM_LIMIT_FORM]: 'integer from 1, or `off`',
+  [HOSTS_FORM]: 'list of names',
+  [PREFIX_FORM]: '1 to 60 letters, digits, `_`, `-`',
 };
 
 function valueOf(text: string, { type, pattern = '' }: Form): unknown {
@@ -141,8 +136,30 @@ function faultOf(text: string, { type, pattern = '', ...form }: Form): string | 
     if (number < minimum) return `>= ${minimum}`;
     return number > maximum ? `<= ${maximum}` : null;
   }
-  if (new RegExp(pattern, 'u').test(text)) return null;
+  if (new RegExp(pattern, 'u').test(text)) return durationFault(text, form);
   return PATTERNS[pattern]?.words ?? `a text of the pattern "${pattern}"`;
+}
+
+function durationFault(text: string, { least, most }: Form): string | null {
+  if (least === undefined || most === undefined) return null;
+  const ms = milliseconds(text);
+  return ms < milliseconds(least) || ms > milliseconds(most) ? `from ${least} to ${most}` : null;
+}
+
+/** The form of a setting in words, with its bounds. */
+export function formOf(form: Form): string {
+  const { type, enum: words, minimum, maximum, pattern = '', least, most } = form;
+  if (words) return words.map((word) => `\`${word}\``).join(', ');
+  if (type === 'integer')
+    return maximum === undefined ? `integer from ${minimum}` : `integer, ${minimum} to ${maximum}`;
+  if (least !== undefined) return `duration, ${least} to ${most}`;
+  return SHORT_FORMS[pattern] ?? 'text';
+}
+
+/** What a value must be instead. null: it is right. */
+export function faultOfValue(name: string, text: string): string | null {
+  const form: Form | undefined = Object.entries<Form>(SETTINGS.properties).find(([own]) => own === name)?.[1];
+  return form === undefined ? 'a setting' : faultOf(text, form);
 }
 
 function milliseconds(text: string): number {

@@ -18,7 +18,9 @@ const optional = (description: string, pattern = '') => Type.Optional(Type.Strin
 /** A text that stands for a value: see `config.ts`. */
 const read = <T>(pattern: string, fallback: string, description: string) =>
   Type.Unsafe<T>({ type: 'string', pattern, default: fallback, description });
-const duration = (fallback: string, description: string) => read<number>(DURATION, fallback, description);
+/** `least` and `most` are durations, too. Absent: any duration is right. */
+const duration = (fallback: string, description: string, [least, most]: readonly string[] = []) =>
+  Type.Unsafe<number>({ type: 'string', pattern: DURATION, default: fallback, description, least, most });
 const integer = (minimum: number, maximum: number, fallback: number, description: string) =>
   Type.Integer({ minimum, maximum, default: fallback, description });
 const choice = <const T extends string>(words: readonly T[], fallback: T, description: string) =>
@@ -26,6 +28,9 @@ const choice = <const T extends string>(words: readonly T[], fallback: T, descri
 
 /** Every setting by its name in the environment. docs/operations.md and `--help` show this table. */
 export const SETTINGS = Type.Object({
+  SETTINGS_FILE: optional(
+    'file of settings, `NAME=value` by line; variables of the environment go before it; LOG_LEVEL, rates and limits of it are read again at SIGHUP',
+  ),
   PORT: integer(0, 65_535, 3000, 'TCP port to listen on; 0 picks a free port and logs it'),
   HOST: text('127.0.0.1', 'IP address or host name to listen on'),
   ALLOWED_HOSTS: Type.Optional(
@@ -40,6 +45,7 @@ export const SETTINGS = Type.Object({
     'MongoDB connection string; database `sluice` unless it names one; unset: the embedded store',
     '^mongodb(\\+srv)?://.',
   ),
+  MONGODB_URI_FILE: optional('file whose first line is MONGODB_URI'),
   EXPOSE: optional(
     'existing collections of MongoDB to serve, read only, separated by commas: `orders,crm.customers`, or `crm.*,!crm.secrets`; needs MONGODB_URI',
   ),
@@ -72,6 +78,7 @@ export const SETTINGS = Type.Object({
     'Redis that shares rate limits and the queue of exports between processes; unset: none is used',
     '^rediss?://.',
   ),
+  REDIS_URL_FILE: optional('file whose first line is REDIS_URL'),
   WORKERS: integer(1, 256, 1, 'number of server processes that share the port'),
   RATE_LIMIT: read<Policy | null>(
     RATE_LIMIT_FORM,
@@ -130,16 +137,17 @@ export const SETTINGS = Type.Object({
   CACHE_CONTROL: text('private, no-cache', 'Cache-Control header of pages and items', '^[\\x20-\\x7e]+$'),
   KEEP_ALIVE: duration(
     '75 s',
-    'keep a connection without a request open at least this long after an answer, 1 s to 1 h: longer than the proxy or load balancer in front keeps it; above 15 min node:http serves',
+    'keep a connection without a request open at least this long after an answer: longer than the proxy or load balancer in front does; above 15 min node:http serves',
+    ['1 s', '1 h'],
   ),
   STALL_TIMEOUT: duration('5 min', 'close the connection of a client that reads nothing for this long'),
   DRAIN_DELAY: duration('0 s', 'at shutdown, keep serving for this long while /readyz answers 503'),
   STREAM_GRACE: duration('20 s', 'at shutdown, let open streams run for this long before they are cut'),
   EXPORT_TTL: duration('24 h', 'keep a finished export and its file for this long'),
-  EXPORT_LINK_TTL: duration(
-    '15 min',
-    'how long a link to the file of an export in a bucket is valid, at most 168 h',
-  ),
+  EXPORT_LINK_TTL: duration('15 min', 'how long a link to the file of an export in a bucket is valid', [
+    '1 s',
+    '168 h',
+  ]),
   FILES_PROXY: choice(
     ['false', 'true'],
     'false',

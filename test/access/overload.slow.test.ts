@@ -12,12 +12,10 @@ const MIB = 2 ** 20;
 function guarded(t: TestContext, memory = { bytes: 0 }) {
   t.mock.timers.enable({ apis: ['setInterval'] });
   let now = 0;
-  const guard = new OverloadGuard({
-    maxLoopDelayMs: 200,
-    maxWaitMs: 2000,
-    maxMemoryBytes: 100 * MIB,
-    probe: { now: () => now, memoryBytes: () => memory.bytes },
-  });
+  const guard = new OverloadGuard(
+    { maxLoopDelayMs: 200, maxWaitMs: 2000, maxMemoryBytes: 100 * MIB },
+    { now: () => now, memoryBytes: () => memory.bytes },
+  );
   guard.start();
   t.after(() => guard.close());
   const run = (late: number, times = 1) => {

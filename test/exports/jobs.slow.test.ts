@@ -36,7 +36,7 @@ for (const name of ['sqlite', 'mongodb'] as const) {
     const [stranger] = (await twoHandles(t, name)) ?? [];
     if (!one || !other || !stranger) return;
     const [first, second, third] = [one, other, stranger].map(
-      ({ exports }) => new Jobs({ records: exports, perClient: 1, now: () => new Date() }),
+      ({ exports }) => new Jobs({ records: exports, perClient: () => 1, now: () => new Date() }),
     );
     assert.ok(first && second && third);
     assert.deepEqual(await first.listOf('ada', t.signal), []);
@@ -53,7 +53,7 @@ for (const name of ['sqlite', 'mongodb'] as const) {
     const handles = await twoHandles(t, name);
     if (!handles) return;
     const records = counting(handles[0].exports);
-    const jobs = new Jobs({ records, perClient: 3, now: () => new Date() });
+    const jobs = new Jobs({ records, perClient: () => 3, now: () => new Date() });
     const strangers = Array.from({ length: STRANGERS }, (_, n) =>
       jobs.create(`stranger${n}`, () => Promise.resolve(REQUEST), t.signal),
     );
@@ -72,7 +72,11 @@ for (const name of ['sqlite', 'mongodb'] as const) {
     const handles = await twoHandles(t, name);
     if (!handles) return;
     let time = Date.UTC(2026, 0, 1);
-    const jobs = new Jobs({ records: handles[0].exports, perClient: 9, now: () => new Date((time += 1000)) });
+    const jobs = new Jobs({
+      records: handles[0].exports,
+      perClient: () => 9,
+      now: () => new Date((time += 1000)),
+    });
     const made: string[] = [];
     for (let n = 0; n < 5; n++) {
       made.unshift((await jobs.create('ada', () => Promise.resolve(REQUEST), t.signal)).id);
@@ -111,7 +115,7 @@ test('looks are rarer where there are more records, as far as one a minute', asy
   const handles = await twoHandles(t, 'sqlite');
   if (!handles) return;
   const { exports } = handles[0];
-  const jobs = new Jobs({ records: exports, perClient: 3_000, now: () => new Date() });
+  const jobs = new Jobs({ records: exports, perClient: () => 3_000, now: () => new Date() });
   const first = await jobs.create('ada', () => Promise.resolve(REQUEST), t.signal);
   const { before } = await exports.change(first.id, () => 'keep');
   const copies = (from: number, to: number) =>

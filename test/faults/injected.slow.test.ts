@@ -178,8 +178,8 @@ for (const storeName of STORES)
     let clock = Date.UTC(2026, 0, 1);
     const now = () => new Date(clock);
     const records = await store.records(EXPORTS);
-    const jobs = new Jobs({ records: atRecords.port(records), perClient: 1_000, now });
-    const own = new Jobs({ records, perClient: 1_000, now });
+    const jobs = new Jobs({ records: atRecords.port(records), perClient: () => 1_000, now });
+    const own = new Jobs({ records, perClient: () => 1_000, now });
     const exporter = new Exporter({
       jobs,
       now,

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { accessSync, constants, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
+import { TAKEN_OVER } from '../../src/server/read-again.ts';
+import { faultOfValue, formOf } from '../../src/settings/config.ts';
 import { SETTINGS } from '../../src/settings/settings.ts';
 import { PROBLEMS } from '../../src/base/problems.ts';
 import { ITEM_FORM } from '../../src/resources/items.ts';
@@ -31,14 +33,28 @@ test('the README names the command that runs the tests, and CI ends with it', ()
 });
 
 test('the table of settings equals the code', () => {
+  const rows = tableRows(section('docs/operations.md', 'Settings'));
   assert.deepEqual(
-    tableRows(section('docs/operations.md', 'Settings')),
-    Object.entries(SETTINGS.properties).map(([name, { default: fallback, description }]) => [
+    rows.map(([name, form, fallback, , meaning]) => [name, form, fallback, meaning]),
+    Object.entries(SETTINGS.properties).map(([name, setting]) => [
       `\`${name}\``,
-      fallback === undefined ? '' : `\`${String(fallback)}\``,
-      description,
+      formOf(setting),
+      setting.default === undefined ? '' : `\`${String(setting.default)}\``,
+      setting.description,
     ]),
   );
+  const wrong = rows.filter(([name = '', , , example = '']) => {
+    const value = /^`(.+)`$/.exec(example)?.[1];
+    return value === undefined || faultOfValue(name.replaceAll('`', ''), value) !== null;
+  });
+  assert.deepEqual(wrong, [], 'each setting has an example that a server accepts');
+});
+
+test('the sentence about SIGHUP names the settings that a running server takes over', () => {
+  const [, sentence = ''] =
+    /SIGHUP takes over ([^.]+)\./.exec(section('docs/operations.md', 'Settings')) ?? [];
+  const named = [...sentence.matchAll(/`([A-Z_]+)`/g)].map(([, name]) => name);
+  assert.deepEqual(new Set(named), TAKEN_OVER);
 });
 
 test('the table of problem codes equals the code', () => {

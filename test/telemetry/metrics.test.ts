@@ -87,7 +87,7 @@ test('exports are counted by state, including those of other processes and earli
   const DATA_DIR = await temporaryFolder(t);
   const store = await openDirectory(DATA_DIR);
   const now = new Date();
-  const jobs = new Jobs({ records: await store.records(EXPORTS), perClient: 3, now: () => now });
+  const jobs = new Jobs({ records: await store.records(EXPORTS), perClient: () => 3, now: () => now });
   const request = { resource: 'items', query: 'sort=id_asc', format: 'ndjson', compression: 'none' } as const;
   const final = { finishedAt: now, expiresAt: new Date(now.getTime() + 3_600_000) };
   const lease = { token: 'aaaa', until: final.expiresAt };

@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { reasonOf } from '../../base/error-reason.ts';
+import { secretOf, twiceGiven, type Environment } from '../../base/secret-file.ts';
 
 /** What signs requests to an object store. `sessionToken`: of temporary credentials. */
 export interface Credentials {
@@ -24,8 +24,6 @@ export interface BucketPlace {
 
 /** Where the setting FILES puts files. */
 export type FilesPlace = { readonly kind: 'folder'; readonly path: string } | BucketPlace;
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 const FORM = 's3://BUCKET/PREFIX?endpoint=URL&region=NAME, or file:///FOLDER';
 const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
@@ -101,8 +99,8 @@ function credentialFaults(given: Environment): readonly string[] {
   const faults: string[] = [];
   for (const name of [...Object.values(SECRETS), TOKEN]) {
     const file = `${name}_FILE`;
-    if (given[name] !== undefined && given[file] !== undefined)
-      faults.push(`${name} and ${file} exclude each other`);
+    const twice = twiceGiven(given, name);
+    if (twice !== null) faults.push(twice);
     else
       try {
         if (secretOf(given, name) === undefined && name !== TOKEN)
@@ -122,18 +120,4 @@ function credentialsOf(given: Environment): Credentials {
     secretAccessKey: secretOf(given, secretAccessKey) ?? '',
     ...(sessionToken !== undefined && { sessionToken }),
   };
-}
-
-/** The value of a setting, or the first line of the file that it names. Throws an Error that names the setting. */
-function secretOf(given: Environment, name: string): string | undefined {
-  const path = given[`${name}_FILE`];
-  if (path === undefined) return given[name];
-  let line: string;
-  try {
-    line = readFileSync(path, 'utf8').split('\n', 1).join('').trim();
-  } catch (error) {
-    throw new Error(`${name}_FILE cannot be read: ${reasonOf(error)}`, { cause: error });
-  }
-  if (line === '') throw new Error(`${name}_FILE names a file whose first line is empty`);
-  return line;
 }

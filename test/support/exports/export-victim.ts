@@ -70,7 +70,7 @@ export async function openWorker(
   reached: Reached = () => undefined,
 ): Promise<{ readonly jobs: Jobs; readonly files: FileStore; readonly exporter: Exporter }> {
   const records = steppedRecords(await store.records(EXPORTS), reached);
-  const jobs = new Jobs({ records, perClient: 100_000, now: () => new Date() });
+  const jobs = new Jobs({ records, perClient: () => 100_000, now: () => new Date() });
   const place = bucket === undefined ? null : placeOf({ FILES: bucket });
   const files = steppedFiles(await openFiles(place, store, () => jobs.storeId()), reached);
   const settings = { EXPORT_CONCURRENCY: 4, ...(redis !== undefined && { REDIS_URL: redis }) };

@@ -85,7 +85,7 @@ export class Worker {
     const { items } = store;
     const now = hooks.now ?? (() => new Date());
     this.files = store.files;
-    this.jobs = new Jobs({ records: exports, perClient: 100, now });
+    this.jobs = new Jobs({ records: exports, perClient: () => 100, now });
     const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
     let work: Work = () => Promise.resolve(null);
     const streams: RowReader = {

@@ -30,7 +30,7 @@ export async function appOn(
     resources: { ...common, ...following, served: { now: [items], mayCome: () => false } },
     users: { ...common, users: usersOf(await store.records(USERS)), now: Date.now },
     exports: {
-      jobs: new Jobs({ records: await store.records(EXPORTS), perClient: 100, now: () => new Date() }),
+      jobs: new Jobs({ records: await store.records(EXPORTS), perClient: () => 100, now: () => new Date() }),
       files: directoryFiles('/nowhere'),
       exporter: { offer: () => Promise.resolve(), dropped: () => undefined },
       now: () => new Date(),

@@ -46,6 +46,8 @@ export interface LogLine {
   /** Milliseconds since 1970. */
   readonly time: number;
   readonly url?: string;
+  /** In lines about settings that were read again. */
+  readonly settings?: readonly string[];
   readonly err?: { readonly message: string };
   /** In lines of a request. `end` is how it ended, after `ms` milliseconds. */
   readonly method?: string;

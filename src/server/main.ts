@@ -138,7 +138,7 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
       read: options.readConfig ?? (() => config),
       takeOver: (next) => {
         access.limit(next);
-        exports.limit(next.EXPORT_LIMIT);
+        exports?.limit(next.EXPORT_LIMIT);
       },
     });
     return {

@@ -61,3 +61,12 @@ export function follow<Row = AnyRow>(
   url: string | URL,
   options?: FollowOptions,
 ): AsyncGenerator<Changes<Row>, void, undefined>;
+
+/**
+ * The bytes of an export's file, once the server has written it. `url`: that of the export or of its file. An iteration that
+ * ends without an error has given the whole file, whose SHA-256 is that of the export.
+ */
+export function download(
+  url: string | URL,
+  options?: Omit<Options, 'parse'>,
+): AsyncGenerator<Uint8Array, void, undefined>;

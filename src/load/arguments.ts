@@ -26,6 +26,8 @@ const OPTIONS = {
   find: { type: 'string' },
   'expect-refusals': { type: 'boolean' },
   'key-file': { type: 'string' },
+  metrics: { type: 'string' },
+  'metrics-key-file': { type: 'string' },
   json: { type: 'string' },
   report: { type: 'string' },
   compare: { type: 'string' },
@@ -47,6 +49,8 @@ export function parseLoadArguments(argv: readonly string[]): LoadCommand {
   const count = (name: 'pullers' | 'stalled' | 'followers') =>
     integer(`--${name}`, values[name] ?? '0', 0, MOST_READERS);
   const streamReaders = { pullers: count('pullers'), slow: slowOf(values.slow), stalled: count('stalled') };
+  if (values['metrics-key-file'] !== undefined && values.metrics === undefined)
+    throw new UsageError('--metrics-key-file requires --metrics');
   const followers = count('followers');
   const find = values.find === undefined ? null : conditionOf(values.find);
   const isAlone = streamReaders.pullers + streamReaders.stalled + followers === 0 && !streamReaders.slow;
@@ -76,10 +80,12 @@ export function parseLoadArguments(argv: readonly string[]): LoadCommand {
     write: values.write === undefined ? null : writeOf(values.write),
     writeKeyFile: values['write-key-file'] ?? null,
     forSeconds: secondsOf('--for', values.for ?? (find ? '10s' : '30s'), 1),
-    rampSeconds: find ? 0 : secondsOf('--ramp', values.ramp ?? '5s', 0),
+    rampSeconds: secondsOf('--ramp', values.ramp ?? (find ? '2s' : '5s'), 0),
     find,
     expectRefusals: values['expect-refusals'] ?? false,
     keyFile: values['key-file'] ?? null,
+    metrics: values.metrics === undefined ? null : metricsOf(values.metrics),
+    metricsKeyFile: values['metrics-key-file'] ?? null,
     json: values.json ?? null,
     report: values.report ?? null,
     compare: values.compare ?? null,
@@ -88,7 +94,7 @@ export function parseLoadArguments(argv: readonly string[]): LoadCommand {
 
 /** The option before the path of a key. */
 function isOfKey(word: string | undefined): boolean {
-  return word === '--key-file' || word === '--write-key-file';
+  return word === '--key-file' || word === '--write-key-file' || word === '--metrics-key-file';
 }
 
 function urlOf(address: string): URL {
@@ -101,6 +107,17 @@ function urlOf(address: string): URL {
     throw new UsageError('load takes no key in the URL; write the API key to a file and use --key-file FILE');
   if (url.search !== '')
     throw new UsageError(`load takes the URL of a server; use --query ${quoted(url.pathname + url.search)}`);
+  return url;
+}
+
+/** The URL of metrics: that of a server, or the whole. */
+function metricsOf(address: string): URL {
+  const url = URL.canParse(address) ? new URL(address) : null;
+  if (!url || !/^https?:$/.test(url.protocol) || url.username !== '' || url.search !== '')
+    throw new UsageError(
+      `--metrics must be a URL such as http://127.0.0.1:3000/metrics; got ${quoted(address)}`,
+    );
+  if (url.pathname === '/') url.pathname = '/metrics';
   return url;
 }
 

@@ -80,13 +80,18 @@ async function load(command: LoadCommand, { stderr, isTTY, signal }: LoadIo): Pr
   const { url, keyFile, writeKeyFile } = command;
   const requests = new Requests(url, await readKey(keyFile));
   const prefix = url.pathname.replace(/\/+$/, '');
-  const described = await describe(requests, prefix);
+  const { metrics, metricsKeyFile } = command;
+  const metricsAt =
+    metrics === null
+      ? { requests, path: `${prefix}/metrics` }
+      : { requests: new Requests(metrics, await readKey(metricsKeyFile)), path: metrics.pathname };
+  const described = await describe(requests, prefix, metricsAt);
   const keys = { requests, writeKey: await readKey(writeKeyFile) };
   const plan = await planOf(command, keys, prefix, described, Math.random);
   const live = startLive(stderr, isTTY);
   try {
     warn(command, described.target, (text) => live.line(text));
-    return await new Run(command, plan, described.target, requests, live, signal).run();
+    return await new Run(command, plan, described.target, { requests, metricsAt }, live, signal).run();
   } finally {
     live.stop();
   }

@@ -7,22 +7,22 @@ const CLOSE = 1.1;
 const MOST_STEPS = 20;
 
 /**
- * Looks for the highest rate at which a condition holds. `step` runs one rate and resolves with whether it held. Resolves
- * early when the signal is aborted.
+ * Looks for the highest rate at which a condition holds. `step` runs one rate and resolves with whether it held; a rate at
+ * which it did not is run a second time, and that decides. Resolves early when the signal is aborted.
  */
 export async function findRate(
   condition: Condition,
-  first: number,
+  start: number,
   step: (rate: number) => Promise<Pick<Phase, 'held' | 'broke'>>,
   signal: AbortSignal,
 ): Promise<FoundRate> {
   let held: number | null = null;
   let broke: number | null = null;
   let why: string | null = null;
-  let rate = first;
+  let rate = start;
   for (let i = 0; i < MOST_STEPS && rate >= 1; i++) {
-    const result = await step(rate);
-    if (signal.aborted) break;
+    const result = await twice(() => step(rate), signal);
+    if (!result) break;
     if (result.held) held = rate;
     else {
       broke = rate;
@@ -35,6 +35,19 @@ export async function findRate(
     if (rate === held || rate === broke) break;
   }
   return { condition: condition.text, held, broke, why };
+}
+
+/** The result of a step, or of a second one where the first broke: a busy moment must not become the bound. Null: aborted. */
+async function twice<T extends Pick<Phase, 'held'>>(
+  step: () => Promise<T>,
+  signal: AbortSignal,
+): Promise<T | null> {
+  const ended = async () => {
+    const result = await step();
+    return signal.aborted ? null : result;
+  };
+  const first = await ended();
+  return first === null || first.held ? first : ended();
 }
 
 /** Whether a phase fulfils a condition, and if not, why. */

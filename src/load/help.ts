@@ -36,11 +36,14 @@ Changes:
 
 Time:
   --for TIME           how long, such as 60s or 5min (default 30s; each step of --find: 10s)
-  --ramp TIME          how long the rate of pages rises before that (default 5s)
+  --ramp TIME          how long the rate of pages rises before that (default 5s; before each step of --find: 2s)
   --find CONDITION     raises the rate until the condition breaks, and prints the last rate that held. Conditions:
                        p50, p90, p99, p99.9 or max, below a time: 'p99<50ms'. --pages is the rate to begin with.
+                       A step that breaks it runs a second time, and only two in a row count.
 
   --key-file FILE      a file whose first line is the API key
+  --metrics URL        where the metrics of the server are, if a proxy keeps them from the tested URL
+  --metrics-key-file F a file with the API key for that
   --expect-refusals    answers with 429 and 503 are no reason for exit code 1
   --json FILE|-        writes all that was measured as JSON; - is standard output
   --report FILE        writes a report as one HTML page: latencies by percentile, rates and errors over time, each

@@ -41,6 +41,10 @@ export interface LoadCommand {
   readonly find: Condition | null;
   readonly expectRefusals: boolean;
   readonly keyFile: string | null;
+  /** The URL of the metrics, where the tested URL does not have them. */
+  readonly metrics: URL | null;
+  /** The key for `metrics`. */
+  readonly metricsKeyFile: string | null;
   /** Where the result is written as JSON. `-`: standard output. */
   readonly json: string | null;
   /** Where the report is written as an HTML page. */

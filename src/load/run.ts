@@ -15,6 +15,7 @@ import { Recorder } from './recorder.ts';
 import type { FoundRate, LoadResult, Target } from './result.ts';
 import { steadySchedule } from './schedule.ts';
 import { ServerMeter } from './server-meter.ts';
+import type { MetricsPlace } from './target.ts';
 import { verdictOf } from './verdict.ts';
 
 /** How long the run waits for answers after its last request. Milliseconds. */
@@ -24,6 +25,12 @@ const GONE_SECONDS = 10;
 /** One page in this time is read as JSON and checked. Milliseconds. */
 const CHECK_MS = 50;
 const SECOND_MS = 1000;
+
+/** Where a run sends its requests. */
+interface RunPlaces {
+  readonly requests: Requests;
+  readonly metricsAt: MetricsPlace;
+}
 
 /** One run: the load, and what it measures. */
 export class Run {
@@ -50,7 +57,7 @@ export class Run {
     command: LoadCommand,
     plan: Plan,
     target: Target,
-    requests: Requests,
+    { requests, metricsAt }: RunPlaces,
     live: Live,
     signal: AbortSignal,
   ) {
@@ -84,7 +91,7 @@ export class Run {
       plan.follow === null
         ? null
         : new Followers({ ...shared, path: plan.follow, count: command.followers, write: plan.write });
-    this.#server = target.metrics.reachable ? new ServerMeter(requests, plan.prefix) : null;
+    this.#server = target.metrics.reachable ? new ServerMeter(metricsAt) : null;
   }
 
   /** Runs to the end. Rejects with Refused or Interrupted when the server has no feed to follow. */
@@ -124,10 +131,14 @@ export class Run {
   }
 
   async #find(): Promise<void> {
-    const { find: condition, pages, forSeconds } = this.#command;
+    const { find: condition, pages, rampSeconds, forSeconds } = this.#command;
     if (!condition || typeof pages !== 'number') throw new TypeError('a search without a condition');
     const step = async (rate: number): Promise<Pick<Phase, 'held' | 'broke'>> => {
-      this.#pages?.start(steadySchedule(rate));
+      this.#pages?.start(steadySchedule(rate, rampSeconds * SECOND_MS));
+      if (rampSeconds > 0) {
+        await this.#wait(rampSeconds);
+        this.#recorder.endPhase('ramp', rate);
+      }
       await this.#wait(forSeconds);
       await this.#pages?.stop(DRAIN_MS, this.#signal);
       const latencies = this.#recorder.phase.histograms.pages.latencies();

@@ -1,8 +1,8 @@
 import type { ServerSide } from './figures.ts';
 import { Connection } from './http/connection.ts';
 import { answerOver } from './http/get.ts';
-import type { Requests } from './http/requests.ts';
 import { readMetrics, serverSide, type Reading } from './server-side.ts';
+import type { MetricsPlace } from './target.ts';
 
 /** Reads /metrics again and again, over one connection. */
 export class ServerMeter {
@@ -11,9 +11,9 @@ export class ServerMeter {
   #last: Reading | null = null;
   #isReading = false;
 
-  constructor(requests: Requests, prefix: string) {
+  constructor({ requests, path }: MetricsPlace) {
     this.#connection = new Connection(requests.origin);
-    this.#request = requests.get(`${prefix}/metrics`, { accept: '*/*', coding: 'identity' });
+    this.#request = requests.get(path, { accept: '*/*', coding: 'identity' });
   }
 
   /** What the server did since the reading before. null for the first reading, and when it does not answer. */

@@ -24,13 +24,23 @@ export interface TargetDescription {
   readonly resources: readonly ListedResource[];
 }
 
+/** Where the metrics of the server are. */
+export interface MetricsPlace {
+  readonly requests: Requests;
+  readonly path: string;
+}
+
 const JSON_FORM = { accept: 'application/json', coding: 'identity' };
 
 /**
  * Asks a server what it is, before any load. `prefix`: the path below which a proxy has the server, without a slash at the
  * end. Rejects with NoTarget when it cannot be reached, is no sluice server, is not ready, or refuses the key.
  */
-export async function describe(requests: Requests, prefix: string): Promise<TargetDescription> {
+export async function describe(
+  requests: Requests,
+  prefix: string,
+  metricsAt: MetricsPlace,
+): Promise<TargetDescription> {
   const url = requests.origin.origin + prefix;
   const get = (path: string) => answerTo(requests.origin, requests.get(prefix + path, JSON_FORM));
   const ready = await get('/readyz').catch((error: unknown) => {
@@ -43,21 +53,29 @@ export async function describe(requests: Requests, prefix: string): Promise<Targ
   if (ready.head.status !== 200) throw new NoTarget(`${url} is not ready: ${reasons.join('; ')}`);
   const list = await get('/resources');
   if (list.head.status !== 200) throw new NoTarget(refusal(url, list));
-  const resources = resourcesOf(jsonOf(list));
+  const resources = resourcesOf(jsonOf(list), prefix);
   const api = await get('/openapi.json');
-  const metrics = await get('/metrics');
+  const metrics = await metricsOf(metricsAt);
   const target: Target = {
     url,
     version: versionOf(jsonOf(api)),
     ready: { status: ready.head.status, reasons },
     rateLimit: rateLimitOf(list.head.header('ratelimit-policy')),
-    metrics:
-      metrics.head.status === 200
-        ? { reachable: true, reason: null }
-        : { reachable: false, reason: `/metrics answered ${metrics.head.status}` },
+    metrics,
     resources: resources.map(({ name, rows }) => ({ name, rows })),
   };
   return { target, resources };
+}
+
+/** Whether metrics can be read there. */
+async function metricsOf({ requests, path }: MetricsPlace): Promise<Target['metrics']> {
+  try {
+    const { head } = await answerTo(requests.origin, requests.get(path, JSON_FORM));
+    if (head.status === 200) return { reachable: true, reason: null };
+    return { reachable: false, reason: `${path} answered ${head.status}` };
+  } catch (error) {
+    return { reachable: false, reason: `cannot reach ${requests.origin.origin}: ${reasonOf(error)}` };
+  }
 }
 
 function refusal(url: string, answer: Answer): string {
@@ -68,7 +86,9 @@ function refusal(url: string, answer: Answer): string {
   return `${url}/resources answered ${status}${what}${remedy}`;
 }
 
-function resourcesOf(list: unknown): ListedResource[] {
+/** Links without the prefix, which they have where the proxy tells the server of it. */
+function resourcesOf(list: unknown, prefix: string): ListedResource[] {
+  const below = (link: string) => (link.startsWith(`${prefix}/`) ? link.slice(prefix.length) : link);
   const { resources } = Object(list) as { resources?: unknown };
   if (!Array.isArray(resources)) return [];
   return (resources as (Partial<ListedResource> & { unavailable?: string })[])
@@ -78,7 +98,7 @@ function resourcesOf(list: unknown): ListedResource[] {
       rows,
       formats,
       queries,
-      links,
+      links: Object.fromEntries(Object.entries(links).map(([kind, link]) => [kind, below(link)])),
     }));
 }
 

@@ -12,6 +12,7 @@ import { program } from '../support/process/programs.ts';
 import { serverOn } from '../support/process/server.ts';
 import { startProxy } from '../support/faults/proxies.ts';
 import { ordersOf, withOrders } from '../support/resources/orders.ts';
+import { loading } from '../support/load/loading.ts';
 import { runPullOf } from '../support/pull/pulling.ts';
 import { openChromium, openTab } from '../support/web/chromium.ts';
 
@@ -65,6 +66,9 @@ for (const [name, HTTP_ENGINE] of [
     const pulled = await runPullOf([`${base}/orders`, '--parallel', '3', '-o', copy]);
     assert.equal(pulled.code, 0, pulled.text);
     assert.equal(await readFile(copy, 'utf8'), all);
+
+    const loaded = await loading([base, '--pages', '20/s', '--pullers', '1', '--for', '2s', '--ramp', '0s']);
+    assert.deepEqual(loaded.result?.verdict.reasons, [], loaded.said);
 
     const { rows } = (await import(pathToFileURL(BUILT).href)) as typeof client;
     let seen = 0;

@@ -152,7 +152,18 @@ test('a user who interrupts gets what was measured, and requests under way are n
 
 test('a search prints the last rate that held and the first that broke', async (t) => {
   const { url } = await faultyServer(t);
-  const words = ['--find', 'p50<0.05ms', '--pages', '8/s', '--query', '/items', '--for', '1s'];
+  const words = [
+    '--find',
+    'p50<0.05ms',
+    '--pages',
+    '8/s',
+    '--query',
+    '/items',
+    '--for',
+    '1s',
+    '--ramp',
+    '0s',
+  ];
   const { result } = await loading([url, ...words]);
   assert.ok(result);
   const { found, phases } = result;
@@ -160,7 +171,8 @@ test('a search prints the last rate that held and the first that broke', async (
   assert.equal(found.broke, 1);
   assert.deepEqual(
     phases.map(({ kind, asked, held }) => [kind, asked, held]),
-    [8, 4, 2, 1].map((asked) => ['step', asked, false]),
+    [8, 8, 4, 4, 2, 2, 1, 1].map((asked) => ['step', asked, false]),
+    'a rate that breaks is tried twice',
   );
 });
 

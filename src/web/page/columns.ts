@@ -13,6 +13,8 @@ const LETTER = 7.9;
 const AROUND = 26;
 const NARROWEST = 64;
 const WIDEST = 340;
+/** Texts of a column that are measured. */
+const MOST_MEASURED = 10;
 
 export interface Column {
   readonly name: string;
@@ -49,11 +51,16 @@ export function columnsOf(
 
 /** The pixels of the longest key. No key is cut. */
 function keyWidth(rows: readonly Row[]): number {
-  const ruler = document.createElement('canvas').getContext('2d');
-  if (!ruler) return WIDEST;
-  ruler.font = getComputedStyle(document.body).font;
-  const widths = rows.map((row) => ruler.measureText(shown(row[keyName(row)], true)).width + AROUND);
+  const widths = widthsOf(rows.map((row) => shown(row[keyName(row)], true))) ?? [WIDEST];
   return Math.ceil(Math.max(NARROWEST, ...widths));
+}
+
+/** The pixels of cells with these texts, as their font has them. Null: they cannot be measured. */
+function widthsOf(texts: readonly string[]): readonly number[] | null {
+  const ruler = document.createElement('canvas').getContext('2d');
+  if (!ruler) return null;
+  ruler.font = getComputedStyle(document.body).font;
+  return texts.map((text) => ruler.measureText(text).width + AROUND);
 }
 
 function columnOf(name: string, isKey: boolean, rows: readonly Row[]): Column {
@@ -63,8 +70,12 @@ function columnOf(name: string, isKey: boolean, rows: readonly Row[]): Column {
     kinds.find((one) => kinds.filter((other) => other === one).length * 2 > kinds.length) ?? 'text';
   const texts = values.map((value) => shown(value, isKey));
   const fraction = kind === 'number' ? Math.min(MOST_FRACTION, Math.max(0, ...texts.map(fractionOf))) : 0;
-  const longest = Math.max(name.length + 2, ...texts.map((text) => aligned(text, fraction).length));
-  const fitting = Math.round(Math.min(WIDEST, Math.max(NARROWEST, longest * LETTER + AROUND)));
+  const inCells = texts.map((text) => aligned(text, fraction)).sort((a, b) => b.length - a.length);
+  const letters = Math.max(name.length + 2, inCells[0]?.length ?? 0);
+  // Digits and capitals are wider than letters. The longest texts stand for all, since measuring takes time.
+  const measured = widthsOf(inCells.slice(0, MOST_MEASURED)) ?? [];
+  const longest = Math.max(letters * LETTER + AROUND, ...measured);
+  const fitting = Math.ceil(Math.min(WIDEST, Math.max(NARROWEST, longest)));
   const width = isKey ? keyWidth(rows) : fitting;
   return { name, kind, isKey, fraction, width };
 }

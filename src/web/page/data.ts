@@ -6,7 +6,7 @@ import { element, make, on, onEscape, run, say, tryAgain, warn } from './dom.ts'
 import { showFilters, type FilterContext } from './filters.ts';
 import { toggleTake } from './get-all.ts';
 import { findPlace } from './jump.ts';
-import { showLive } from './live-highlights.ts';
+import { leaveLive, showLive } from './live-highlights.ts';
 import { Reader, type Page } from './reader.ts';
 import { isCounted } from './resource.ts';
 import { Blocks } from './row-cache.ts';
@@ -109,7 +109,10 @@ function showTable(
     failed: (error) => {
       warn(reasonOf(error), mayPass(error) ? () => blocks.refresh() : undefined);
       hasFailed = true;
-      if (blocks.rows().length === 0) showEmpty('The rows could not be read.');
+      if (!mayPass(error)) leaveLive();
+      if (blocks.rows().length > 0) return;
+      element('grid').hidden = true;
+      showEmpty('The rows could not be read.');
     },
   });
   const table = new Table({

@@ -12,6 +12,7 @@ import { kindOf, shown } from './cells.ts';
 import { ask } from './api.ts';
 import { element, make, on, run, say } from './dom.ts';
 import { textOf, type Json } from './json.ts';
+import type { Resource } from './resource.ts';
 import { counted, isAbort, listed, reasonOf } from './text.ts';
 import { filterQuery, shownText, spelled, urlOf, wordsOf, type View } from './view.ts';
 
@@ -45,13 +46,20 @@ export function showFilters(now: FilterContext): void {
     const name = `${view.resource.name} ${path}`;
     const group = make('details.facet', make('summary', path));
     group.open = opened.get(name) ?? (n < OPEN_AT_FIRST || view.equals.has(path));
-    if (filters.includes(path)) addValues(now, path, group, focused);
+    if (filters.includes(path) && !(isTime(view.resource, path) && ranges.includes(path)))
+      addValues(now, path, group, focused);
     if (ranges.includes(path)) group.append(rangeForm(now, path));
     on(group, 'toggle', () => opened.set(name, group.open));
     return group;
   });
   element('facets').replaceChildren(...groups);
   showChips(now);
+}
+
+/** Whether a field has dates alone: nearly each row has one of its own, so a range says more than a list. */
+function isTime({ kinds }: Resource, path: string): boolean {
+  const known = kinds.find(({ field }) => field === path)?.kinds ?? [];
+  return known.length > 0 && known.every((kind) => kind === 'date');
 }
 
 /** Lists the values of a field when its group is opened. `focused`: the id of what had the focus, and gets it again. */

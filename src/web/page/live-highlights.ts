@@ -48,6 +48,12 @@ export function showLive(shown: ShownTable): void {
   become(isOn && canFollow);
 }
 
+/** Stops following in this view, whose rows are refused with a reason that is shown already. */
+export function leaveLive(): void {
+  leave.abort();
+  say('live-state', '');
+}
+
 /** Marks what changes in a table until its signal aborts. */
 class ChangeMarks {
   readonly #shown: ShownTable;

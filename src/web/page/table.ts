@@ -16,7 +16,7 @@ const BEYOND = 6;
 const LOOKED_AT = 100;
 /** Pixels around the number of a row, of one of its digits, and digits that there is always place for. */
 const NUMBER_AROUND = 20;
-const DIGIT = 7;
+const DIGIT = 8;
 const LEAST_DIGITS = 6;
 /** The share of the width that a pinned key may take. A wider one would leave no place for anything else. */
 const MOST_PINNED = 0.9;
@@ -44,6 +44,8 @@ export class Table {
   readonly #leave = new AbortController();
   #columns: readonly Column[] = [];
   #seen: Row | undefined;
+  /** Digits, with the marks between them, for which the column of row numbers has place. */
+  #digits = 0;
 
   constructor(options: TableOptions) {
     const { place, view, blocks } = options;
@@ -73,6 +75,8 @@ export class Table {
       if (next.length !== this.#columns.length || next.some((one, n) => one !== this.#columns[n]))
         this.#setColumns(next, total);
     }
+    // Rows may be counted after the first of them are there.
+    if (this.#columns.length > 0 && digitsOf(total) > this.#digits) this.#setColumns(this.#columns, total);
     this.#scroller.setRows(total);
     this.rows.body.style.height = `${this.#scroller.space}px`;
     place.setAttribute('aria-rowcount', String(is === 'atLeast' ? -1 : total + 1));
@@ -104,7 +108,8 @@ export class Table {
   #setColumns(columns: readonly Column[], rows: number): void {
     const { place, view, sorted } = this.#options;
     this.#columns = columns;
-    const number = NUMBER_AROUND + Math.max(LEAST_DIGITS, counted(rows).length) * DIGIT;
+    this.#digits = digitsOf(rows);
+    const number = NUMBER_AROUND + this.#digits * DIGIT;
     const widths = [number, ...columns.map(({ width }) => width)];
     place.style.setProperty('--columns', widths.map((width) => `${width}px`).join(' '));
     place.style.setProperty('--number', `${number}px`);
@@ -174,4 +179,8 @@ function rowsBetween(blocks: Blocks, first: number, end: number): readonly Row[]
     if (row) rows.push(row);
   }
   return rows;
+}
+
+function digitsOf(rows: number): number {
+  return Math.max(LEAST_DIGITS, counted(rows).length);
 }

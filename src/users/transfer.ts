@@ -28,7 +28,7 @@ export async function* usersAsJson(
 }
 
 /** How users came into a store, and the first faults, each with the number of its line. */
-export interface Arrival {
+interface Arrival {
   written: number;
   /** They were there with the same content. */
   equal: number;

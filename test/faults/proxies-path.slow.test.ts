@@ -20,17 +20,11 @@ const BUILT = join(import.meta.dirname, '../../src/web/clients/sluice.mjs');
 const PYTHON = join(import.meta.dirname, '../../clients/python/src');
 const run = promisify(execFile);
 
-/** The lines of the document for HAProxy. */
-function linesOfHaproxy(): string {
-  return (
-    /HAProxy, in the frontend[^]*?```text\n([^]*?)```/.exec(documentText('docs/production.md'))?.[1] ?? ''
-  );
-}
-
 const CHANGES = {
   nginx: (sample: string) =>
     sample.replace(/ {2}location \/ \{[^]*\n\}\n$/, `${documentText('docs/ops/nginx-path.conf')}}\n`),
-  haproxy: (sample: string) => sample.replace(/ +http-request disable-l7/, `${linesOfHaproxy()}$&`),
+  haproxy: (sample: string) =>
+    sample.replace(/ +http-request disable-l7/, `${documentText('docs/ops/haproxy-path.cfg')}$&`),
 } as const;
 
 for (const [name, HTTP_ENGINE] of [

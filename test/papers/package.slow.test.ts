@@ -129,7 +129,7 @@ test('the package holds the clients of its version, and the documents name its w
   const { version } = JSON.parse(textOf('package.json')) as { version: string };
   const wheel = `sluice_client-${version}-py3-none-any.whl`;
   const clients = (await packed()).filter((path) => path.startsWith('dist/web/clients/'));
-  const names = ['sluice-pull.mjs', 'sluice.mjs', 'sluice.d.ts', wheel];
+  const names = ['sluice-pull.mjs', 'sluice.d.ts', 'sluice.mjs', wheel];
   assert.deepEqual(
     clients.sort(),
     names.map((name) => `dist/web/clients/${name}`),

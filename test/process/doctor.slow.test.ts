@@ -108,13 +108,11 @@ test('a standalone has no snapshots and changes, and a user that may only read h
     own.fail[0] ?? '',
     /connectionStatus: the user lacks insert, update, remove on shop\.own_users$/,
   );
-  await root
-    .db('admin')
-    .command({
-      createRole: 'finds',
-      roles: [],
-      privileges: [{ resource: { db: 'shop', collection: 'orders' }, actions: ['find'] }],
-    });
+  await root.db('admin').command({
+    createRole: 'finds',
+    roles: [],
+    privileges: [{ resource: { db: 'shop', collection: 'orders' }, actions: ['find'] }],
+  });
   await mongod.add('finder', { role: 'finds', db: 'admin' });
   const finder = await doctor([as('finder')], { EXPOSE: 'orders' });
   assert.deepEqual(finder.fail, [

@@ -132,7 +132,10 @@ test('a server with keys is read by the key of a file, and one that answers othe
   const odd = createServer((_, response) =>
     response.writeHead(200, { 'content-type': 'application/json' }).end('{"data":{}}'),
   );
-  await assert.rejects(users(['export', `http://127.0.0.1:${await listening(t, odd)}`], null), /no page of users/);
+  await assert.rejects(
+    users(['export', `http://127.0.0.1:${await listening(t, odd)}`], null),
+    /no page of users/,
+  );
   for (const wrong of [[], ['export', 'localhost:3000'], ['import'], ['export', 'http://a:b@c'], ['list']])
     await assert.rejects(users(wrong, null), { name: 'UsageError' });
 });

@@ -30,7 +30,7 @@ test('exports are offered to nobody where the user of MongoDB may not write them
       'users are not served',
     );
     assert.equal(resources[0]?.links.exports, serves ? '/exports' : undefined, user);
-    const { paths } = (await jsonOf(server.get('/openapi.json'))) as unknown as Document;
+    const { paths } = (await jsonOf(server.get('/openapi.json'))) as Document;
     assert.equal('/exports' in paths, serves);
     assert.equal('/api/users' in paths, false);
     const listed = await server.get('/exports');

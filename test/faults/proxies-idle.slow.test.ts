@@ -12,7 +12,7 @@ import { serverOn } from '../support/process/server.ts';
 const LONG = process.env.LONG === '1';
 /** Requests through each proxy, and how many connections they come over. */
 const REQUESTS = LONG ? 20_000 : 600;
-const AT_ONCE = LONG ? 400 : 150;
+const AT_ONCE = LONG ? 800 : 150;
 /** KEEP_ALIVE of the server, and how long the proxy keeps idle connections: as far apart as 75 s and 60 s, but shorter. */
 const KEEP_ALIVE_MS = 8_000;
 const PROXY_MS = 6_000;

@@ -15,7 +15,14 @@ const LONGEST_PAUSE_MS = 5_000;
  */
 const PASSING: ReadonlySet<string> = new Set([
   ...['BadDigest', 'XAmzContentSHA256Mismatch', 'IncompleteBody', 'RequestTimeout', 'SlowDown'],
-  ...['RequestTimeTooSkewed', 'ExpiredToken', 'InvalidAccessKeyId', 'SignatureDoesNotMatch'],
+  ...[
+    'RequestTimeTooSkewed',
+    'ExpiredToken',
+    'InvalidToken',
+    'TokenRefreshRequired',
+    'InvalidAccessKeyId',
+    'SignatureDoesNotMatch',
+  ],
 ]);
 
 export interface BucketOptions extends ConnectionOptions {

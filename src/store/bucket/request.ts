@@ -9,6 +9,7 @@ import {
 import { Agent as TlsAgent, request as requestTls } from 'node:https';
 import aws4 from 'aws4';
 import { reasonOf } from '../../base/error-reason.ts';
+import { RecentMap } from '../../base/recent-map.ts';
 import type { BucketPlace, Credentials } from './place.ts';
 import { textOf } from './xml.ts';
 
@@ -18,6 +19,9 @@ const IDLE_MS = 20_000;
 const LONGEST_ANSWER = 4 * 1024 * 1024;
 /** Credentials in files are read again after this time, and when the store refuses them. Milliseconds. */
 const CREDENTIALS_MS = 60_000;
+/** AWS says 400 to a session token that has ended, or is another key's. */
+const OF_TOKENS: ReadonlySet<string> = new Set(['ExpiredToken', 'InvalidToken', 'TokenRefreshRequired']);
+const MOST_LINKS = 100;
 /** Stores refuse signatures that are 15 minutes off. The store's clock counts when it differs by more than this. Milliseconds. */
 const SKEW_MS = 60_000;
 
@@ -63,6 +67,8 @@ export class BucketConnection {
   #readAt = 0;
   /** The store's clock less our own. Milliseconds. */
   #skewMs = 0;
+  /** A signature is of a whole second, so the links of one are the same, and a signature takes a third of a download. */
+  readonly #links = new RecentMap<string>(MOST_LINKS);
 
   constructor(place: BucketPlace, { idleMs = IDLE_MS, now = Date.now }: ConnectionOptions = {}) {
     this.#place = place;
@@ -81,8 +87,12 @@ export class BucketConnection {
     this.#compareClocks(headers.date);
     if (status >= 200 && status < 300) return response;
     const xml = await bodyOf(response);
-    if (status === 403) this.#credentials = null; // a file may have others by now
-    throw new BucketError(status, textOf(xml, 'Code'), textOf(xml, 'Message'));
+    const code = textOf(xml, 'Code');
+    if (status === 403 || OF_TOKENS.has(code)) {
+      this.#credentials = null; // a file may have others by now
+      this.#links.clear();
+    }
+    throw new BucketError(status, code, textOf(xml, 'Message'));
   }
 
   /** The text of a successful answer. A store may say 200 first and find the error later, in the body. */
@@ -94,9 +104,15 @@ export class BucketConnection {
 
   /** A URL by which anybody may send this GET until `seconds` have passed. */
   link(key: string, seconds: number, query: Readonly<Record<string, string>>): string {
-    const signed = { ...query, 'X-Amz-Expires': String(seconds), 'X-Amz-Date': this.#time() };
+    const time = this.#time();
+    const asked = [time, seconds, key, ...Object.values(query)].join(' ');
+    const known = this.#links.get(asked);
+    if (known !== undefined) return known;
+    const signed = { ...query, 'X-Amz-Expires': String(seconds), 'X-Amz-Date': time };
     const { path = '' } = aws4.sign({ ...this.#target('GET', key, signed), signQuery: true }, this.#signer());
-    return `${this.#place.url.origin}${path}`;
+    const link = `${this.#place.url.origin}${path}`;
+    this.#links.set(asked, link);
+    return link;
   }
 
   close(): void {

@@ -9,7 +9,10 @@ import { BucketError } from './request.ts';
  */
 export const PART_BYTES = 8 * 1024 * 1024;
 
-/** Writes one file: a part is sent while the next one is filled, so that two of them are all its memory. */
+/** Parts that are on their way while another one is filled: more bring nothing, and each takes its memory. */
+const IN_FLIGHT = 3;
+
+/** Writes one file by parts: `IN_FLIGHT` of them and the one that is filled are all its memory. */
 export class BucketWriter implements FileWriter {
   readonly #bucket: Bucket;
   readonly #key: string;
@@ -17,12 +20,14 @@ export class BucketWriter implements FileWriter {
   readonly #etags: string[] = [];
   #upload: Upload | null = null;
   #filling = Buffer.allocUnsafeSlow(PART_BYTES);
-  #spare: Buffer<ArrayBuffer> | null = null;
+  readonly #spare: Buffer<ArrayBuffer>[] = [];
   #filled = 0;
   #bytes = 0;
   #hash: Hash = createHash('md5');
-  /** The part that is on its way. */
-  #sending: Promise<void> = Promise.resolve();
+  #parts = 0;
+  readonly #sending = new Set<Promise<void>>();
+  /** Why a part could not be sent. null: all could. */
+  #failure: { readonly error: unknown } | null = null;
 
   constructor(bucket: Bucket, key: string, signal?: AbortSignal) {
     this.#bucket = bucket;
@@ -49,31 +54,50 @@ export class BucketWriter implements FileWriter {
   }
 
   async close(): Promise<void> {
-    await this.#sending.catch(() => undefined); // whoever wrote was told
+    await this.#sent(0);
   }
 
-  /** Resolves when there is room for the next part. */
+  /** Resolves when there is room for the next part. Rejects when this one, or one before, could not be sent. */
   async #send(): Promise<void> {
-    await this.#sending;
+    await this.#sent(IN_FLIGHT - 1);
+    if (this.#failure) throw this.#failure.error;
     const upload = (this.#upload ??= await this.#bucket.begin(this.#key, this.#signal));
     const part = this.#filling;
-    const body = part.subarray(0, this.#filled);
     const md5 = this.#hash.digest('base64');
-    const number = this.#etags.length + 1;
-    this.#sending = this.#bucket.part(upload, number, body, { md5, signal: this.#signal }).then((etag) => {
-      this.#etags.push(etag);
-      this.#spare = part;
-    });
-    this.#sending.catch(() => undefined); // the next write, or the end, rejects with it
-    this.#filling = this.#spare ?? Buffer.allocUnsafeSlow(PART_BYTES);
-    this.#spare = null;
+    const sending = this.#sendPart(upload, this.#parts++, part, this.#filled, md5);
+    this.#sending.add(sending);
+    void sending.then(() => this.#sending.delete(sending));
+    this.#filling = this.#spare.pop() ?? Buffer.allocUnsafeSlow(PART_BYTES);
     this.#filled = 0;
     this.#hash = createHash('md5');
   }
 
+  /** Never rejects: the next write, or the end, does. */
+  async #sendPart(
+    upload: Upload,
+    n: number,
+    part: Buffer<ArrayBuffer>,
+    length: number,
+    md5: string,
+  ): Promise<void> {
+    try {
+      const body = part.subarray(0, length);
+      this.#etags[n] = await this.#bucket.part(upload, n + 1, body, { md5, signal: this.#signal });
+      this.#spare.push(part);
+    } catch (error) {
+      this.#failure ??= { error };
+    }
+  }
+
+  /** Resolves when at most so many parts are on their way. */
+  async #sent(most: number): Promise<void> {
+    while (this.#sending.size > most) await Promise.race(this.#sending);
+  }
+
   async #complete(upload: Upload): Promise<void> {
     await this.#send();
-    await this.#sending;
+    await this.#sent(0);
+    if (this.#failure) throw this.#failure.error;
     try {
       await this.#bucket.complete(upload, this.#etags, this.#signal);
     } catch (error) {

@@ -20,9 +20,8 @@ from typing import Any
 __version__ = "0.3.0"
 
 from ._changes import Change, Changes, changes_since
-from ._download import download_export, download_to
 from ._errors import Gone, Interrupted, Refused, SluiceError
-from ._export import url_of_export
+from ._export import download_export, download_to, url_of_export
 from ._mirror import mirror as _mirror
 from ._proof import Place
 from ._retry import Options

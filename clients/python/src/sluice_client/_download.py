@@ -4,53 +4,31 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from urllib.parse import urlsplit, urlunsplit
 
 from ._errors import Interrupted, Refused
-from ._export import completed, ended
 from ._http import Lead
 from ._retry import Backoff, Options
-from ._url import parameter, url_of
 
-_EXPORT = re.compile(r"(?P<path>.*/exports/[^/]+?)(?:/file)?/?")
-_DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
-# The formats of files by the ends of their names.
-_FORMS = {
-    ".parquet": "parquet",
-    ".arrow": "arrow",
-    ".ndjson": "ndjson",
-    ".jsonl": "ndjson",
-    ".csv": "csv",
-    ".json": "json",
-}
 # After so many bytes, the next failure counts as the first one.
 _STEP = 64 * 1024
 
 
 @dataclass(frozen=True)
-class _File:
+class ExportedFile:
+    """The file of a complete export: its URL at the server, its length, and its SHA-256 in hexadecimal digits."""
+
     url: str
     bytes: int
     sha256: str
 
 
-def download_export(address: str, form: str | None, path: str | os.PathLike[str], options: Options) -> str:
-    """The path of the file of a new export. See `export`."""
-    ending = os.path.splitext(os.fspath(path))[1].lower()
-    known = form or parameter(url_of(address, "stream"), "format") or _FORMS.get(ending)
-    download_to(completed(address, known, options, Backoff(options)), path, options)
-    return os.fspath(path)
-
-
-def download_to(url: str, path: str | os.PathLike[str], options: Options) -> None:
-    """Writes the file of an export. See `download`."""
+def write_file(file: ExportedFile, path: str, options: Options) -> None:
+    """Writes the file to `path`, which appears when its bytes are proved."""
     options = replace(options, compression="identity")
-    file = _complete(url, options)
-    part = f"{os.fspath(path)}.part"
+    part = f"{path}.part"
     digest = hashlib.sha256()
     try:
         with open(part, "wb") as output:
@@ -67,21 +45,7 @@ def download_to(url: str, path: str | os.PathLike[str], options: Options) -> Non
             os.remove(part)
 
 
-def _complete(url: str, options: Options) -> _File:
-    parts = urlsplit(url)
-    found = _EXPORT.fullmatch(parts.path)
-    if found is None:
-        raise ValueError(f"{url!r} is not the URL of an export")
-    own = found["path"]
-    export = ended(urlunsplit(parts._replace(path=own, query="", fragment="")), options, Backoff(options))
-    file = export.get("file")
-    size, digest = (file.get("bytes"), file.get("sha256")) if isinstance(file, dict) else (None, None)
-    if not isinstance(size, int) or not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
-        raise Refused("the answer is no export")
-    return _File(urlunsplit(parts._replace(path=f"{own}/file", fragment="")), size, digest)
-
-
-def _chunks(file: _File, options: Options) -> Iterator[bytes]:
+def _chunks(file: ExportedFile, options: Options) -> Iterator[bytes]:
     """The bytes, each once, however often the connection is cut or a link ends."""
     backoff = Backoff(options)
     at = counted = 0
@@ -105,7 +69,7 @@ def _chunks(file: _File, options: Options) -> Iterator[bytes]:
             backoff.after(failure)
 
 
-def _opened(file: _File, at: int, tag: str, options: Options, backoff: Backoff) -> tuple[Lead, str]:
+def _opened(file: ExportedFile, at: int, tag: str, options: Options, backoff: Backoff) -> tuple[Lead, str]:
     """The answer that has the bytes from `at` on, and the tag that the file has in an object store."""
     wanted = {"Range": f"bytes={at}-"} if at > 0 else {}
     answer = Lead(file.url, "*/*", options, backoff, headers=wanted)

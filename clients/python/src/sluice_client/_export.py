@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from os import PathLike, fspath
+from os.path import splitext
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
+from ._download import ExportedFile, write_file
 from ._errors import Interrupted, Refused
 from ._http import Answer, Lead
 from ._retry import Backoff, Options
@@ -16,8 +19,17 @@ _JSON = "application/json"
 # An id of an export goes into URLs.
 _ID = re.compile(r"[\w-]{1,100}", re.ASCII)
 _DEFAULT_FORM = "parquet"
+_FORMS = {
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".ndjson": "ndjson",
+    ".jsonl": "ndjson",
+    ".csv": "csv",
+    ".json": "json",
+}
 # The longest time that a request waits for the end of an export. Proxies cut what is silent for a minute.
 _WAIT = 30
+_EXPORT = re.compile(r"(?P<path>.*/exports/[^/]+?)(?:/file)?/?")
 # Parameters whose values are numbers or booleans in JSON.
 _LITERALS = ("min_price", "max_price", "safe", "excel")
 
@@ -25,12 +37,42 @@ _LITERALS = ("min_price", "max_price", "safe", "excel")
 def url_of_export(address: str, form: str | None, options: Options) -> str:
     """The URL of the file. See `export`."""
     backoff = Backoff(options)
-    url = f"{completed(address, form, options, backoff)}/file"
-    return url if options.key is None else _readable(url, options, backoff)
+    url, _ = _complete(address, form, options, backoff)
+    return f"{url}/file" if options.key is None else _readable(f"{url}/file", options, backoff)
 
 
-def completed(address: str, form: str | None, options: Options, backoff: Backoff) -> str:
-    """The URL of a new export of a set, once it is complete."""
+def download_export(address: str, form: str | None, to: str | PathLike[str], options: Options) -> str:
+    """The path of the file, whose bytes are proved. See `export`."""
+    path = fspath(to)
+    backoff = Backoff(options)
+    known = form or parameter(url_of(address, "stream"), "format") or _FORMS.get(splitext(path)[1].lower())
+    url, export = _complete(address, known, options, backoff)
+    _write(url, export, path, options)
+    return path
+
+
+def download_to(url: str, path: str | PathLike[str], options: Options) -> None:
+    """Writes the file of an export. See `download`."""
+    found = _EXPORT.fullmatch(urlsplit(url).path)
+    if found is None:
+        raise ValueError(f"{url!r} is not the URL of an export")
+    parts = urlsplit(url)._replace(path=found["path"], fragment="")
+    export = _ended(urlunsplit(parts._replace(query="")), options, Backoff(options))
+    _write(urlunsplit(parts), export, fspath(path), options)
+
+
+def _write(url: str, export: Mapping[str, object], path: str, options: Options) -> None:
+    file = export.get("file")
+    digest = file.get("sha256") if isinstance(file, dict) else None
+    length = file.get("bytes") if isinstance(file, dict) else None
+    if not isinstance(digest, str) or not isinstance(length, int):
+        raise Refused("the export does not say what its file is")
+    parts = urlsplit(url)
+    write_file(ExportedFile(urlunsplit(parts._replace(path=f"{parts.path}/file")), length, digest), path, options)
+
+
+def _complete(address: str, form: str | None, options: Options, backoff: Backoff) -> tuple[str, Mapping[str, object]]:
+    """The URL of an export, and what it says when the server has written its file."""
     stream = url_of(address, "stream")
     form = form or parameter(stream, "format") or _DEFAULT_FORM
     stream = asking(stream, {"format": form})
@@ -38,12 +80,12 @@ def completed(address: str, form: str | None, options: Options, backoff: Backoff
     # Behind a proxy, the resource may have another path than the server knows, and so have its exports.
     exports = "/".join([*parts.path.split("/")[:-2], "exports"])
     root = urlunsplit(parts._replace(path=exports, query=""))
-    url = f"{root}/{_asked(root, options, backoff, _order(stream))['id']}"
-    ended(url, options, backoff)
-    return url
+    export = _asked(root, options, backoff, _order(stream))
+    url = f"{root}/{export['id']}"
+    return url, export if export.get("state") == "complete" else _ended(url, options, backoff)
 
 
-def ended(url: str, options: Options, backoff: Backoff) -> Mapping[str, object]:
+def _ended(url: str, options: Options, backoff: Backoff) -> Mapping[str, object]:
     """The export at this URL, once it is complete. Raises Refused when it ends in another way."""
     waiting = f"{url}?wait={min(_WAIT, int(options.timeout / 2))}"
     while True:

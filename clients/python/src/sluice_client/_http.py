@@ -115,7 +115,7 @@ class Answer:
             raise failure_of(status, f"the server answered {status}{self._detail(kind)}", self._retry_after())
         if kind == "":
             raise Interrupted("the answer was cut in its head")
-        if accept not in (kind, "*/*"):
+        if kind != accept:
             raise Refused(f"the server answered with {kind}, not with {accept}")
 
     def _detail(self, kind: str) -> str:

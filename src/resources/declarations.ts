@@ -32,7 +32,7 @@ const path = (description: string) => Type.String({ minLength: 1, maxLength: 102
 const paths = (description: string) =>
   Type.Array(path('the path of a field'), { minItems: 1, uniqueItems: true, description });
 
-const RESOURCE = object('a resource: an object with collection, hide or show, indexes and fields', {
+const RESOURCE = object('a resource: an object with collection, hide or show, indexes, fields and aliases', {
   collection: Type.Optional(
     Type.String({
       minLength: 1,
@@ -51,6 +51,11 @@ const RESOURCE = object('a resource: an object with collection, hide or show, in
   fields: Type.Optional(
     Type.Record(Type.String(), wordOf<Kind>(KINDS), {
       description: 'the kinds of values of fields, by path',
+    }),
+  ),
+  aliases: Type.Optional(
+    Type.Record(Type.String(), path('a path, with the operator of a bound or `.in` behind it'), {
+      description: 'parameters that stand for others, such as `from` for `createdAt.gte`, by name',
     }),
   ),
 });

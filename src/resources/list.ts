@@ -13,7 +13,7 @@ import { keyOr } from './query/grammar.ts';
 import { kindsAt } from './query/kind-table.ts';
 import { askableOfResource, listedField, withoutSuffix, type Askable } from './query/not-indexed.ts';
 import { resourceFor } from './query/scope.ts';
-import { indexesOf, type Resource } from './query/resource.ts';
+import { aliasesOf, indexesOf, type Resource } from './query/resource.ts';
 
 const QUERY = object('a form of query', {
   filters: listOf('the paths that must each have a value', text('a path')),
@@ -53,8 +53,9 @@ const RESOURCE = object('a resource', {
   refused: listOf('indexes that answer no query', REFUSED),
   formats: listOf('the formats of streams', text('a format')),
   aliases: Type.Optional(
-    listOf('the only parameters that ask for fields; missing where every path is one', ALIAS),
+    listOf('parameters that stand for a field; where `onlyAliases` is true, no others ask for fields', ALIAS),
   ),
+  onlyAliases: Type.Optional(Type.Boolean({ description: 'true: no path is a parameter by itself' })),
   links: object('the URLs of the resource that the client may use', {
     page: Type.Optional(text('a URL')),
     stream: Type.Optional(text('a URL')),
@@ -108,7 +109,7 @@ async function describe(
   const known = {
     name: resource.name,
     formats: [...STREAM_FORMATS],
-    ...(resource.form.closed && { aliases: resource.form.closed.map(aliasOf) }),
+    ...aliasesIn(resource),
     links: links.of(resource),
   };
   try {
@@ -129,6 +130,13 @@ async function describe(
     if (!(error instanceof AppError)) throw error;
     return { ...known, unavailable: error.message, queries: [], kinds: [], missing: [], refused: [] };
   }
+}
+
+function aliasesIn(resource: Resource) {
+  const { closed } = resource.form;
+  if (closed) return { aliases: closed.map(aliasOf), onlyAliases: true };
+  const aliases = aliasesOf(resource).map(aliasOf);
+  return aliases.length > 0 && { aliases };
 }
 
 function aliasOf({ parameter, to }: Alias) {

@@ -73,14 +73,14 @@ interface ResourceParts extends Pick<OpenResourcesOptions, 'streamsOf' | 'slots'
 
 /** The resource of these rows, in a store of a name. Throws an error for the operator. */
 export function resourceOf(
-  { name, database, collection, hide, show, fields = {}, ownDatabase, own }: LocatedDeclaration,
+  { name, database, collection, hide, show, fields = {}, aliases, ownDatabase, own }: LocatedDeclaration,
   rows: Collection,
   { store, streamsOf, slots }: ResourceParts,
 ): Resource {
   return {
     name,
     rows: new AmongCollection(rows, slots),
-    form: own?.form ?? openForm(name),
+    form: own?.form ?? openForm(name, aliases),
     ...(own?.idType && { idType: own.idType }),
     declared: own ? declaredIndexes(own.declaration) : [],
     streamsOf: onceForEach(streamsOf),

@@ -9,6 +9,7 @@ import type { RouteDocs, RouteOptions } from './route-docs.ts';
 import { documented, parameter, type Parameter } from '../input/parameter.ts';
 import { named, Type } from '../base/schema.ts';
 import type { Alias } from './query/form.ts';
+import { aliasesOf } from './query/resource.ts';
 import { isField, splitName } from './query/grammar.ts';
 import type { Index } from '../store/indexes.ts';
 import type { ResourceDescription } from './list.ts';
@@ -40,13 +41,18 @@ export function resourceRoutes(
   const { docs: own } = form;
   const forms = askableOfResource(resource, indexes);
   const { closed } = form;
-  const parameters = [...form.parameters, ...(closed ? [] : fieldParameters(forms, kinds))];
+  const aliases = aliasesOf(resource);
+  const ofAliases = aliases.map((alias) => alias.parameter);
+  const parameters = [
+    ...form.parameters,
+    ...(closed ? [] : [...ofAliases, ...fieldParameters(forms, kinds)]),
+  ];
   const docs: RouteDocs = {
     ...own,
     row: row ? { ...own.row, schema: named(own.row.name, Type.Unsafe(row.schema)) } : own.row,
     path: `/${name}`,
     parameters,
-    unordered: parameters.filter((one) => !needsOrder(one.name, closed)),
+    unordered: parameters.filter((one) => !needsOrder(one.name, closed ?? aliases)),
     ...(!closed && { isField, problems: PLAN_PROBLEMS }),
   };
   const feeds = { ...options, stopping };
@@ -63,8 +69,8 @@ export function resourceRoutes(
 const NEVER = new AbortController().signal;
 
 /** Whether a parameter needs another order than that of ids. */
-function needsOrder(name: string, closed: readonly Alias[] = []): boolean {
-  const alias = closed.find(({ parameter }) => parameter.name === name);
+function needsOrder(name: string, aliases: readonly Alias[]): boolean {
+  const alias = aliases.find(({ parameter }) => parameter.name === name);
   const { operator = 'eq' } = splitName(alias?.to ?? name);
   return name === 'sort' || !['eq', 'in'].includes(operator);
 }

@@ -65,7 +65,7 @@ test('the three examples of docs/resources.md do what the page says', async (t) 
     }
   });
 
-  await t.test('another name, and indexes', async () => {
+  await t.test('another name, indexes and aliases', async () => {
     const heads = shop.collection<Row>('tbl_order_head');
     const rows = [1, 2, 3].map((n) => ({
       n,
@@ -74,18 +74,23 @@ test('the three examples of docs/resources.md do what the page says', async (t) 
       customer: { id: n + 5 },
     }));
     await heads.insertMany(rows);
-    const RESOURCES_FILE = await fileOf('names.json', filesIn('Another name, and indexes')[0] ?? '');
+    const RESOURCES_FILE = await fileOf('names.json', filesIn('Another name, indexes and aliases')[0] ?? '');
     const server = await serverOn(t, { MONGODB_URI, RESOURCES_FILE });
     const ordered = await rowsOf(server, '/orders?status=paid&sort=createdAt_desc');
     assert.deepEqual(
       ordered.map(({ n }) => n),
       [3, 2, 1],
     );
-    const own = await rowsOf(server, '/orders?customer.id=7');
-    assert.deepEqual(
-      own.map(({ n }) => n),
-      [2],
-    );
+    for (const path of ['/orders?customer.id=7', '/orders?customer=7']) {
+      const own = await rowsOf(server, path);
+      assert.deepEqual(
+        own.map(({ n }) => n),
+        [2],
+        path,
+      );
+    }
+    assert.equal((await rowsOf(server, '/orders?status=paid&from=2026-01-01')).length, 0);
+    assert.equal((await rowsOf(server, '/orders?status=paid&from=1969-01-01')).length, 3);
     assert.equal((await problemOf(server.get('/tbl_order_head'))).status, 404);
     await checked({ RESOURCES_FILE });
   });

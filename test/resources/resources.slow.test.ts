@@ -4,6 +4,8 @@ import { test, type TestContext } from 'node:test';
 import { Decimal128, ObjectId, type Document } from 'mongodb';
 import { readConfig } from '../../src/settings/config.ts';
 import { Faults } from '../../src/base/errors.ts';
+import type { Route } from '../../src/http/route.ts';
+import type { ServerOptions } from '../../src/server/main.ts';
 import { RESOURCES_FILE_SCHEMA, TAKEN } from '../../src/resources/declarations.ts';
 import { onMongo } from '../support/process/each-server.ts';
 import { jsonOf, linesOf, pagesOf, problemOf, textOf, type Page } from '../support/answers.ts';
@@ -211,13 +213,13 @@ test('fields that `show` does not name are refused in every form, hidden ones as
   assert.deepEqual(data, [{ id: 1, status: 'new', customer: { name: 'c' }, lines: [{ sku: 1 }] }]);
   for (const query of ['note=n1', 'sort=note_asc', 'customer.country=NL', 'customer.country.gte=A']) {
     const [hidden, unknown] = await Promise.all(
-      [query, query.replace('note', 'nope').replace('country', 'nowhere')].map((asked) =>
+      [query, query.replace('note', 'nope').replace('country', 'qountry')].map((asked) =>
         refusal(server, `/sales?${asked}`),
       ),
     );
     assert.equal(hidden?.code, 'not-indexed', query);
     assert.equal(
-      hidden.detail.replaceAll('note', 'nope').replaceAll('country', 'nowhere'),
+      hidden.detail.replaceAll('note', 'nope').replaceAll('country', 'qountry'),
       unknown?.detail,
       query,
     );
@@ -330,11 +332,15 @@ test('a collection named items is a resource as any other, unless a setting asks
 });
 
 test('the names that no resource can have are those of the routes', async (t) => {
-  const server = await serverOn(t, {});
-  const document = (await jsonOf(server.get('/openapi.json'))) as { paths: Record<string, unknown> };
-  const segments = new Set(Object.keys(document.paths).map((path) => path.split('/')[1] ?? ''));
+  let served: readonly Route[] = [];
+  const tap: ServerOptions['tap'] = (serve, routes) => {
+    served = routes();
+    return serve;
+  };
+  await serverOn(t, {}, { tap });
+  const segments = new Set(served.map(({ path }) => path.split('/')[1] ?? ''));
   for (const other of ['', 'items']) segments.delete(other);
-  assert.deepEqual([...segments.add('openapi.json')].sort(), [...TAKEN].sort());
+  assert.deepEqual([...segments].sort(), [...TAKEN].sort());
 });
 
 test('the published schema of the file is the one that the server checks', () => {

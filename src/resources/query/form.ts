@@ -1,7 +1,9 @@
 import { documented, parameter, paths, type Parameter } from '../../input/parameter.ts';
 import { named, Type } from '../../base/schema.ts';
+import { pathFault } from '../../rows/selection.ts';
+import { KEY } from '../../store/bookmark.ts';
 import type { RowsDocs } from '../route-docs.ts';
-import { readSort } from './grammar.ts';
+import { isField, readSort, splitName } from './grammar.ts';
 
 const MAX_FIELDS = 100;
 const MAX_PATH_BYTES = 1024;
@@ -19,6 +21,8 @@ export interface Form {
   readonly fields: Parameter<readonly string[]>;
   /** The only parameters that ask for fields. Absent: every name that the route does not list asks for one. */
   readonly closed?: readonly Alias[];
+  /** Where every name asks for a field: names that ask for others than their own. */
+  readonly aliases?: readonly Alias[];
   /** The columns that every table begins with, the first of them `id`. */
   readonly columns: readonly string[];
   readonly docs: RowsDocs;
@@ -61,8 +65,11 @@ const rowCalled = (name: string) =>
     ),
   );
 
-/** The form of a resource that can be asked by every field that its indexes have. */
-export function openForm(name: string): Form {
+/**
+ * The form of a resource that can be asked by every field that its indexes have. `aliases`: the names that stand for others.
+ * Throws RangeError for one that cannot be.
+ */
+export function openForm(name: string, aliases: Readonly<Record<string, string>> = {}): Form {
   const id = (verb: string) => `${verb}_${slugOf(name)}`;
   const row = id('Row');
   return {
@@ -70,6 +77,7 @@ export function openForm(name: string): Form {
     sort: sortParameter,
     fields: fieldsParameter,
     columns: ['id'],
+    aliases: Object.entries(aliases).map(([alias, to]) => aliasOf(alias, to, aliases)),
     docs: {
       tag: 'Resources',
       noun: { one: `row of ${name}`, many: `rows of ${name}` },
@@ -90,6 +98,21 @@ export function openForm(name: string): Form {
       examples: {},
     },
   };
+}
+
+function aliasOf(alias: string, to: string, aliases: Readonly<Record<string, string>>): Alias {
+  const fault = pathFault(alias) ?? pathFault(to);
+  const refuse = (reason: string) => {
+    throw new RangeError(`the alias ${JSON.stringify(alias)} ${reason}`);
+  };
+  if (fault !== undefined) refuse(`or what it stands for ${fault}`);
+  if (!isField(alias) || splitName(alias).operator !== undefined)
+    refuse('is the name of a parameter of the server, or ends in an operator');
+  if (alias === 'id' || alias === KEY) refuse('is the name of the key');
+  if (Object.hasOwn(aliases, splitName(to).path)) refuse('stands for an alias; name the field');
+  if (to === alias) refuse('stands for itself');
+  const named = parameter(alias, 'a value', { type: 'string' }, (text) => text);
+  return { parameter: documented(named, `The same as \`${to}\`.`), to };
 }
 
 /** A name as generated clients can have it in the name of a function, different for every resource. */

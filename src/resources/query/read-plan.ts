@@ -10,12 +10,18 @@ import { choiceFor, notIndexed } from './not-indexed.ts';
 import { withinScope, type FiltersInScope } from './scope.ts';
 import { chooseIndex, isRefusal, type PlanRequest, type Choice, type Refusal } from './planner.ts';
 import { areAlone, isSeveralNumbers, readRange, readValues, type ReadingOptions } from './readings.ts';
-import { indexesOf, type Resource } from './resource.ts';
+import { aliasesOf, indexesOf, type Resource } from './resource.ts';
 import { adviceOnFields } from './unknown-fields.ts';
 
 /** What a query asks of the fields of a resource. */
-export function givenOf(query: Query, { closed }: Pick<Form, 'closed'>): Filters {
-  if (!closed) return readGiven(query);
+export function givenOf(query: Query, resource: Pick<Resource, 'form' | 'shown'>): Filters {
+  const { closed } = resource.form;
+  if (!closed) {
+    const aliases = aliasesOf(resource);
+    if (aliases.length === 0) return readGiven(query);
+    const meant = new Map(aliases.map(({ parameter, to }) => [parameter.name, to]));
+    return readGiven([...query].map(([name, text]) => [meant.get(name) ?? name, text]));
+  }
   const pairs = closed.flatMap(({ parameter, to, prefix = '' }) => {
     const text = parameter.read(query);
     return text === undefined ? [] : [[to, prefix + text] as const];
@@ -50,7 +56,7 @@ export async function readPlan(
   const { form } = resource;
   if (form.parameters.length === 0) return BY_ID;
   const types = token?.types ?? null;
-  const given = givenOf(query, form);
+  const given = givenOf(query, resource);
   const order = orderOf(form.sort.read(query), given);
   assertOrdered(given, order, form);
   const scoped = withinScope(given, order?.path, resource);

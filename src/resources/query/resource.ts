@@ -4,7 +4,8 @@ import type { Selection } from '../../rows/selection.ts';
 import type { Index } from '../../store/indexes.ts';
 import type { StreamReader } from '../../store/turns/readers.ts';
 import type { Collection, Equality } from '../../store/store.ts';
-import type { Form } from './form.ts';
+import type { Alias, Form } from './form.ts';
+import { keyOr, splitName } from './grammar.ts';
 import type { IdType, Kind } from './kinds.ts';
 
 /** A named set of rows that can be paged, streamed and partitioned. */
@@ -64,4 +65,14 @@ function visible(
     const begins = first.length === own.length && own.every((path) => first.includes(path));
     return begins && keys.slice(own.length).every(({ path }) => shown.leavesWhole(path));
   });
+}
+
+const NONE: readonly Alias[] = [];
+
+/** The aliases of an open form, but for those of hidden fields: they are names like any other. */
+export function aliasesOf({ form, shown }: Pick<Resource, 'form' | 'shown'>): readonly Alias[] {
+  const { aliases = NONE } = form;
+  return aliases.length === 0
+    ? NONE
+    : aliases.filter(({ to }) => shown.leavesWhole(keyOr(splitName(to).path)));
 }

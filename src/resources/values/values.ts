@@ -130,7 +130,7 @@ async function readAsked(
   signal: AbortSignal,
 ): Promise<ValuesRequest & { readonly isEmpty: boolean }> {
   const path = fieldOf(field.read(query));
-  const asked = withinScope(givenOf(query, resource.form), path, resource);
+  const asked = withinScope(givenOf(query, resource), path, resource);
   const { given, where, isRefused } = asked;
   if (given.bounds.size > 0)
     throw conflict(shownPath([...given.bounds.keys()][0] ?? ''), 'values takes no ranges, only equalities.');

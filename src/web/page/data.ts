@@ -157,11 +157,11 @@ function closeRow(): void {
 
 /** Whether no index orders the rows by a path. Says why, as the server does, which also names the index that would. */
 async function isRefused(view: View, path: string): Promise<boolean> {
-  const { name, aliases, links } = view.resource;
+  const { name, onlyAliases, links } = view.resource;
   const first = listed(missingFilters(view, path));
   const sorts = listed(sortsOf(view), 'or');
   if (first !== '') warn(`Filter by ${first} first: an index orders the rows of one ${first} by ${path}.`);
-  else if (aliases || !isCounted(view.resource))
+  else if (onlyAliases || !isCounted(view.resource))
     warn(
       `No index orders ${name} by ${path}: ${sorts} ${sorts.includes(' or ') ? 'do' : 'does'}. Import the rows as a resource of your own to index other fields.`,
     );

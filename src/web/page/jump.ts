@@ -27,7 +27,7 @@ export async function findPlace(
 /** The first row of the view whose key, or whose value of the order, is `wanted` or beyond it. */
 async function firstFrom(reader: Reader, wanted: string, signal: AbortSignal): Promise<Row | undefined> {
   const { view } = reader;
-  if (view.sort === 'id' && view.resource.aliases) return rowFrom(reader, wanted, signal);
+  if (view.sort === 'id' && view.resource.onlyAliases) return rowFrom(reader, wanted, signal);
   const from = view.direction === 1 ? { ...view, low: wanted } : { ...view, high: wanted };
   const url = urlOf(view.resource.links.page ?? '', viewQuery(from, { limit: 1 }));
   return (await ask<{ data: readonly Row[] }>(url, { signal })).body.data[0];
@@ -49,7 +49,7 @@ async function rowFrom(reader: Reader, wanted: string, signal: AbortSignal): Pro
 function afterText({ view: { resource, sort } }: Reader, row: Row): string {
   if (sort === 'id') return keyOf(row);
   const names = [textAt(row, sort), keyOf(row)];
-  return resource.aliases ? names.join(',') : JSON.stringify(names);
+  return resource.onlyAliases ? names.join(',') : JSON.stringify(names);
 }
 
 /** A field that a row lacks is no text, not even `null`. */

@@ -14,6 +14,8 @@ export interface Resource {
   readonly formats: readonly string[];
   /** The only parameters that ask for fields. Missing: every field can be asked by its path. */
   readonly aliases?: readonly Alias[];
+  /** No path is a parameter by itself. */
+  readonly onlyAliases?: boolean;
   readonly links: Links;
 }
 

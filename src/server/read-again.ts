@@ -49,9 +49,11 @@ export class SettingsReader {
     const taken = changed.filter((name) => TAKEN_OVER.has(name));
     const others = changed.filter((name) => !TAKEN_OVER.has(name));
     this.#now = { ...before, ...pick(next, taken), maxMemoryBytes: next.maxMemoryBytes };
-    this.#log.level = this.#now.LOG_LEVEL;
-    this.#takeOver(this.#now);
-    if (taken.length > 0) this.#log.info({ settings: taken }, 'settings were read again, and are in force');
+    if (taken.includes('LOG_LEVEL')) this.#log.level = this.#now.LOG_LEVEL;
+    if (taken.length > 0) {
+      this.#takeOver(this.#now);
+      this.#log.info({ settings: taken }, 'settings were read again, and are in force');
+    }
     if (others.length > 0)
       this.#log.warn(
         { settings: others },

@@ -27,6 +27,14 @@ export class StoppedError extends Error {
   }
 }
 
+/** A key without limits has cut the stream: see http/open-streams.ts. */
+export class CutByOperatorError extends Error {
+  constructor() {
+    super('An operator cut the stream.');
+    this.name = 'CutByOperatorError';
+  }
+}
+
 /** One round checks all answers in so many slices. Thousands of them at once would block the event loop for 50 ms. */
 const SLICES = 20;
 

@@ -13,6 +13,7 @@ import { encodingNegotiator } from './negotiate.ts';
 import { mounted } from './mount.ts';
 import { problem } from './problem.ts';
 import { LONGEST_URL } from '../input/query.ts';
+import type { OpenStreams } from './open-streams.ts';
 import type { RouteMatch, Router } from './router.ts';
 import { requestIdOf } from './request-id.ts';
 
@@ -31,6 +32,7 @@ interface ResponderOptions {
   readonly cors: Cors;
   readonly admissions: Pick<Admissions, 'admit' | 'acquire' | 'idle' | 'mayGoOn'>;
   readonly readMount: MountReader;
+  readonly streams: Pick<OpenStreams, 'listed'>;
 }
 
 /** Wraps the router with what applies to every answer: admission, request id, problems, conditional GET, coding, HEAD. */
@@ -79,7 +81,7 @@ export class Responder {
   }
 
   async #answerAdmitted(request: Request, found: RouteMatch | null, admission: Admission): Promise<Reply> {
-    const { admissions, observer, cors } = this.#options;
+    const { admissions, observer, cors, streams } = this.#options;
     const { client } = admission;
     const requestId = requestIdOf(request);
     const coding = this.#negotiate(request.headers['accept-encoding']);
@@ -99,7 +101,8 @@ export class Responder {
       if (reply.status >= 500) request.notes.failure = error;
     }
     const coded = await applyCoding(reply, coding ?? 'identity', request);
-    const encoded = aroundWrites(coded, (write) => write()?.finally(observer.waits()));
+    const waited = aroundWrites(coded, (write) => write()?.finally(observer.waits()));
+    const encoded = streams.listed(waited, request, client);
     const headers = {
       'x-request-id': requestId,
       'x-content-type-options': 'nosniff',

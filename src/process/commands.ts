@@ -25,7 +25,7 @@ import { interruption } from '../terminal/interruption.ts';
 import { unknownSettings } from '../settings/unknown-settings.ts';
 import { printable } from '../terminal/text.ts';
 import { VERSION } from '../base/version.ts';
-import { gatherMetrics } from './worker-metrics.ts';
+import { gatherAnswers } from './worker-questions.ts';
 import { isWorker, leavePrimary, reportListening, startWorkers, untilPrimaryStops } from './workers.ts';
 import { reasonOf } from '../base/error-reason.ts';
 
@@ -145,7 +145,7 @@ async function startAlone(config: Config, log: Logger) {
   const server = await startServer(config, log, {
     sharedPort: isWorker,
     readConfig: () => readConfig(process.env),
-    ...(isWorker && { gatherMetrics }),
+    ...(isWorker && { gather: gatherAnswers }),
   });
   reportListening();
   return { url: server.url, stop: () => server.close(), reload: () => void server.reload() };

@@ -1,6 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { passMetrics } from './worker-metrics.ts';
+import { passQuestions } from './worker-questions.ts';
 
 /** The messages between workers and primary: a worker sends LISTENING, the primary sends STOP. */
 const LISTENING = 'listening';
@@ -19,7 +19,7 @@ interface ErrorLog {
  */
 export async function startWorkers(count: number, port: number, log: ErrorLog): Promise<Workers> {
   const workers = new Workers(port, log);
-  passMetrics();
+  passQuestions();
   try {
     await workers.start(); // alone: it creates what is missing in the store
     await Promise.all(Array.from({ length: count - 1 }, () => workers.start()));

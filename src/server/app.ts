@@ -6,6 +6,7 @@ import type { Admissions, Client } from '../access/admission.ts';
 import type { MountReader } from '../access/mount.ts';
 import { createCors } from '../http/cors.ts';
 import { getProblem } from '../http/problem-pages.ts';
+import type { OpenStreams } from '../http/open-streams.ts';
 import { Responder, type Observer } from '../http/respond.ts';
 import type { Route } from '../http/route.ts';
 import { createRouter, type Router } from '../http/router.ts';
@@ -19,6 +20,7 @@ import { resourceRoutes, type KnownFields } from '../resources/resource-routes.t
 import type { DocumentOptions } from '../openapi/document.ts';
 import { getOpenApi } from '../openapi/document-routes.ts';
 import { getMetrics, type MetricValues } from '../telemetry/metrics.ts';
+import { cutStream, listStreams, type StreamRoutesOptions } from '../telemetry/stream-routes.ts';
 import { FILE_FORMATS } from '../resources/stream/formats/list.ts';
 import { userRoutes, type UserOptions } from '../users/user-routes.ts';
 import { clientRoutes } from '../web/clients.ts';
@@ -41,6 +43,10 @@ interface AppOptions {
   readonly document: DocumentOptions;
   /** The metric values of all processes of this server. */
   readonly metrics: () => Promise<readonly MetricValues[]>;
+  /** Lists the streams of this process while they are sent. */
+  readonly streams: Pick<OpenStreams, 'listed'>;
+  /** The streams of all processes of this server. */
+  readonly allStreams: StreamRoutesOptions;
 }
 
 /** The tables list every path with its route, and follow the resources served now. `serve` is what an engine calls. */
@@ -85,6 +91,8 @@ function ownTable(options: AppOptions, clients: readonly Route[]): readonly Rout
     'GET /livez': getLiveness,
     'GET /readyz': getReadiness(options.health),
     'GET /metrics': getMetrics(options.metrics),
+    'GET /metrics/streams': listStreams(options.allStreams),
+    'DELETE /metrics/streams/{id}': cutStream(options.allStreams),
     'GET /problems/{code}': getProblem,
 
     'GET /': explorer.page,

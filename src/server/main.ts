@@ -12,6 +12,7 @@ import { StoppedError } from '../engine/stall-timer.ts';
 import { openExports, servesExports } from './open-exports.ts';
 import { SettingsReader } from './read-again.ts';
 import { exportSources } from '../exports/order.ts';
+import { OpenStreams } from '../http/open-streams.ts';
 import { requestIdOf } from '../http/request-id.ts';
 import type { Route } from '../http/route.ts';
 import { fillWithSample, openDeclared, openTimedStore, openUsers } from './open-rows.ts';
@@ -26,7 +27,7 @@ import { RETRY_MS } from '../store/turns/retrying.ts';
 import { Slots } from '../store/turns/slots.ts';
 import type { Collection, Store } from '../store/store.ts';
 import type { Logger } from '../telemetry/log.ts';
-import { Metrics, type MetricValues } from '../telemetry/metrics.ts';
+import { Metrics } from '../telemetry/metrics.ts';
 import { auditLog, requestLog } from '../telemetry/request-log.ts';
 import { checkUsers, type Users } from '../users/scope.ts';
 import { USERS } from '../users/row.ts';
@@ -58,9 +59,16 @@ export interface ServerOptions {
   readonly tapStore?: (store: Store) => Store;
   /** Wraps the application before the engine calls it. */
   readonly tap?: (serve: Serve, routes: () => readonly Route[]) => Serve;
-  /** Combines the metric values of this process with those of its sibling processes. By default there are none. */
-  readonly gatherMetrics?: (own: () => Promise<MetricValues>) => () => Promise<readonly MetricValues[]>;
+  /** Asks this process and its siblings. `own` answers for this one. By default there are no others. */
+  readonly gather?: Gather;
 }
+
+type Gather = <Question, Answer>(
+  topic: string,
+  own: (question: Question) => Promise<Answer>,
+) => (question: Question) => Promise<readonly Answer[]>;
+
+const ALONE: Gather = (_topic, own) => async (question) => [await own(question)];
 
 /** A server that listens. */
 export type Server = Awaited<ReturnType<typeof startServer>>;
@@ -213,12 +221,13 @@ function appOf(
   { store, metrics, users, transcoder, resources, access, exports }: Parts,
   config: Config,
   log: Logger,
-  { heartbeatMs = HEARTBEAT_MS, gatherMetrics }: ServerOptions,
+  { heartbeatMs = HEARTBEAT_MS, gather = ALONE }: ServerOptions,
   isDraining: () => boolean,
 ) {
   const logged = requestLog(log);
   const audited = config.needsKeys ? auditLog(log) : null;
-  const ownMetrics = () => metrics.values();
+  const streams = new OpenStreams();
+  const gatherMetrics = gather('metrics', () => metrics.values());
   const reading = {
     transcoder,
     limits: { maxLimit: config.MAX_LIMIT, maxOffset: config.MAX_OFFSET },
@@ -244,6 +253,18 @@ function appOf(
       },
     },
     document: { version: VERSION, withKeys: config.needsKeys, limited: config.RATE_LIMIT !== null },
-    metrics: gatherMetrics?.(ownMetrics) ?? (async () => [await ownMetrics()]),
+    metrics: () => gatherMetrics(null),
+    streams,
+    allStreams: { ...acrossProcesses(streams, gather), log },
   });
+}
+
+/** The streams of this process and its siblings. Only one of them sends the stream of an id. */
+function acrossProcesses(streams: OpenStreams, gather: Gather) {
+  const list = gather('streams', () => Promise.resolve(streams.list()));
+  const cut = gather('cut', (id: string) => Promise.resolve(streams.cut(id)));
+  return {
+    list: () => list(null),
+    cut: async (id: string) => (await cut(id)).find((one) => one !== null) ?? null,
+  };
 }

@@ -27,7 +27,7 @@ const HELP = {
   sluice_requests_total:
     'Finished requests, by route, resource, method and status; status 0: the client disconnected before the response',
   sluice_answers_cut_total:
-    'Responses cut before their end, by route, resource and end: client, stalled, key, store, stop, fault',
+    'Responses cut before their end, by route, resource and end: client, stalled, key, operator, store, stop, fault',
   sluice_request_duration_seconds:
     'Seconds from the request to the last byte of its response, by route and resource',
   sluice_rows_sent_total: 'Rows in finished responses, by route and resource',

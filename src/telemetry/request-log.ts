@@ -1,15 +1,16 @@
 import { AppError } from '../base/errors.ts';
 import type { Ending, Notes } from '../engine/edge.ts';
-import { ClientGoneError, StallError, StoppedError } from '../engine/stall-timer.ts';
+import { ClientGoneError, CutByOperatorError, StallError, StoppedError } from '../engine/stall-timer.ts';
 import { clipped } from '../terminal/text.ts';
 import { requestIdOf } from '../http/request-id.ts';
 import type { OnFinished } from '../http/respond.ts';
 
 /**
  * `client`: it closed the connection. `stalled`: it took no byte for too long. `key`: its key has ended, or has lost the
- * right. `store`: the store did not answer. `stop`: the server stopped. `fault`: the server itself failed.
+ * right. `operator`: an operator cut it. `store`: the store did not answer. `stop`: the server stopped. `fault`: the
+ * server itself failed.
  */
-type End = 'whole' | 'client' | 'stalled' | 'key' | 'store' | 'stop' | 'fault';
+type End = 'whole' | 'client' | 'stalled' | 'key' | 'operator' | 'store' | 'stop' | 'fault';
 
 export function endOf(cut: Ending['cut']): End {
   if (cut === null) return 'whole';
@@ -17,6 +18,7 @@ export function endOf(cut: Ending['cut']): End {
   if (reason instanceof ClientGoneError) return 'client';
   if (reason instanceof StallError) return 'stalled';
   if (reason instanceof StoppedError) return 'stop';
+  if (reason instanceof CutByOperatorError) return 'operator';
   if (!(reason instanceof AppError)) return 'fault';
   return reason.code === 'forbidden' ? 'key' : 'store';
 }
@@ -60,9 +62,9 @@ export function requestLog(log: RequestLogger): OnFinished {
 
 /** The level of a request's line. No other place decides it. */
 function levelOf({ failure, cost }: Notes, end: End): Level {
-  if (end === 'client' || end === 'stalled' || end === 'key' || end === 'stop') return 'info';
   if (end === 'fault') return 'error';
   if (end === 'store') return 'warn';
+  if (end !== 'whole') return 'info';
   if (failure === null) return cost === 'watch' ? 'debug' : 'info'; // machines ask every few seconds
   if (!(failure instanceof AppError)) return 'error';
   return failure.code === 'overloaded' ? 'info' : 'warn'; // early refusals under load are intended

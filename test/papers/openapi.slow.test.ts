@@ -24,6 +24,8 @@ import { USERS } from '../../src/users/row.ts';
 import { AnswerCheck } from '../support/papers/answer-check.ts';
 import { firstColumn } from '../support/papers/documents.ts';
 import { asShown, CURSOR, PART } from '../support/papers/varying.ts';
+import { jsonOf } from '../support/answers.ts';
+import type { StreamList } from '../support/telemetry/streams.ts';
 import { awaited, order } from '../support/exports/exports.ts';
 import { requestOf } from '../support/engine/engines.ts';
 import { appOn, sinkTo } from '../support/process/app.ts';
@@ -236,6 +238,7 @@ test('every status and problem of the document occurs, and answers are as docume
     ...(await seenOfAnExport(t)),
     ...(await seenOfAWriter(t)),
     ...(await seenOfALink(t)),
+    ...(await seenOfACut(t)),
   ]);
   assert.deepEqual(server.check.faults, []);
   const documented = server.routes.flatMap((route) => [
@@ -261,6 +264,17 @@ async function seenOfAWriter(t: TestContext): Promise<ReadonlySet<string>> {
     ['PATCH', '{}'],
   ] as const)
     await (await fetch(`${server.url}/api/users/eve`, { method, headers, body: content })).text();
+  return server.check.seen;
+}
+
+/** The answers about a stream that is open, and is cut. All are validated. */
+async function seenOfACut(t: TestContext): Promise<ReadonlySet<string>> {
+  const server = await serverOn(t, { MONGODB_URI: '' });
+  await server.insert([{ _id: 'a', category: 'x', price: 1 }]);
+  const stream = await server.get('/items/stream?follow=true');
+  const { data } = (await jsonOf(server.get('/metrics/streams'))) as StreamList;
+  for (const { id } of data) await fetch(`${server.url}/metrics/streams/${id}`, { method: 'DELETE' });
+  await assert.rejects(stream.text(), /terminated/);
   return server.check.seen;
 }
 

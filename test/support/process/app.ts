@@ -1,6 +1,7 @@
 import { createApp } from '../../../src/server/app.ts';
 import type { AppError } from '../../../src/base/errors.ts';
 import { EXPORTS, Jobs } from '../../../src/exports/jobs.ts';
+import { OpenStreams } from '../../../src/http/open-streams.ts';
 import type { OpenResource } from '../../../src/resources/open.ts';
 import { createTranscoder } from '../../../src/rows/transcoder.ts';
 import { directoryFiles } from '../../../src/store/folder/directory.ts';
@@ -60,6 +61,12 @@ export async function appOn(
     observer: { began: () => undefined, finished: () => undefined, waits: () => () => undefined },
     document: { version: '0', ...document },
     metrics: () => Promise.resolve([]),
+    streams: new OpenStreams(),
+    allStreams: {
+      list: () => Promise.resolve([]),
+      cut: () => Promise.resolve(null),
+      log: { info: () => undefined },
+    },
   });
 }
 

@@ -60,6 +60,12 @@ export class ResourceLinks {
     };
   }
 
+  /** The open streams of the server, which name all resources. */
+  ofStreams(): { readonly streams?: string } {
+    const may = mayUse(this.#client, { access: 'keyed', right: 'metrics' });
+    return may ? { streams: `${this.#mount}/metrics/streams` } : {};
+  }
+
   ofUsers(): Links {
     return this.#may('read', 'users') ? { page: `${this.#mount}/api/users` } : {};
   }

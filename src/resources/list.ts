@@ -70,6 +70,9 @@ const RESOURCES = namedObject('Resources', 'the resources and what can be asked 
     'the resources that the operator declared, then items and users where they are served',
     RESOURCE,
   ),
+  streams: Type.Optional(
+    text('the URL of the open streams of the server; missing where the client may not list them'),
+  ),
 });
 export type ResourceDescription = Static<typeof RESOURCE>;
 const serialize = serializerOf(RESOURCES);
@@ -95,7 +98,7 @@ export function listResources(resources: readonly Resource[], serves: ServedBesi
         ...(await Promise.all(rows)),
         ...(serves.users && mayKnow(client, 'users') ? [{ ...USERS, links: links.ofUsers() }] : []),
       ];
-      return json(200, serialize({ resources: listed }), NOT_STORED);
+      return json(200, serialize({ resources: listed, ...links.ofStreams() }), NOT_STORED);
     },
   };
 }

@@ -105,8 +105,14 @@ export async function ask<T>(url: string, options: RequestInit = {}): Promise<An
   return { response, ms: performance.now() - began, body: parseJson(text || 'null') as T };
 }
 
+interface Listing {
+  readonly resources: readonly Resource[];
+  /** The URL of the open streams. Missing: the key may not see them. */
+  readonly streams?: string;
+}
+
 /** The resources of the server that the key opens. */
-export async function listResources(): Promise<readonly Resource[]> {
-  const { body } = await ask<{ resources: readonly Resource[] }>('resources', { cache: 'no-store' });
-  return body.resources;
+export async function listResources(): Promise<Listing> {
+  const { body } = await ask<Listing>('resources', { cache: 'no-store' });
+  return body;
 }

@@ -8,15 +8,24 @@ import { showHome, showList } from './home.ts';
 import { showForget } from './key.ts';
 import { ProofPart } from './proof.ts';
 import { isCounted, type Resource } from './resource.ts';
+import { StreamsPart } from './streams.ts';
 import { addressOf, readPlace, wholeOf, type Part, type View } from './view.ts';
 
-const TITLES: Readonly<Record<Part, string>> = { home: 'Data', data: 'Data', proof: 'Proof' };
+const TITLES: Readonly<Record<Part, string>> = {
+  home: 'Data',
+  data: 'Data',
+  proof: 'Proof',
+  streams: 'Streams',
+};
 /** How often the page looks whether the server answers. Milliseconds. */
 const LOOK_MS = 2500;
 
 /** Null: they were not listed yet. */
 let resources: readonly Resource[] | null = null;
+/** The URL of the open streams. Undefined: the key may not see them. */
+let streams: string | undefined;
 const proofPart = new ProofPart();
+const streamsPart = new StreamsPart();
 
 function show(): void {
   if (!resources) return;
@@ -31,6 +40,9 @@ function show(): void {
   } else if (part === 'proof') {
     openPart('proof', '', view?.resource.name);
     proof(view);
+  } else if (part === 'streams' && streams !== undefined) {
+    openPart('streams');
+    streamsPart.show(streams);
   } else {
     openPart('home');
     home();
@@ -43,7 +55,7 @@ function show(): void {
 function home(): void {
   showHome(resources ?? []);
   run(async () => {
-    resources = await listResources();
+    resources = (await listResources()).resources;
     if (element('part-home').hidden === false) showHome(resources);
   });
 }
@@ -51,6 +63,7 @@ function home(): void {
 /** Makes one part of the page visible. `name`: of the resource that it shows. */
 function openPart(part: Part, name = '', title = name || TITLES[part]): void {
   warn('');
+  if (part !== 'streams') streamsPart.leave();
   if (part !== 'data') {
     leaveData();
     element('filter-box').hidden = true;
@@ -90,8 +103,11 @@ function reload(): void {
 }
 
 async function list(): Promise<void> {
-  resources = await listResources();
+  const listing = await listResources();
+  resources = listing.resources;
+  streams = listing.streams;
   element('proof-nav').hidden = !resources.some(isStreamed);
+  element('streams-nav').hidden = streams === undefined;
   const [only, another] = resources.filter(isCounted);
   // Where there is nothing to choose, the start opens it. The address `#/` still lists it.
   if (only?.links.page !== undefined && !another && location.hash === '')

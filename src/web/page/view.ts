@@ -95,7 +95,7 @@ export function readView(resource: Resource, query: URLSearchParams): View {
   };
 }
 
-export type Part = 'home' | 'data' | 'proof';
+export type Part = 'home' | 'data' | 'proof' | 'streams';
 
 interface Place {
   readonly part: Part;
@@ -105,13 +105,14 @@ interface Place {
   readonly view: View | null;
 }
 
-/** Reads `#/`, `#/orders?status=paid`, `#proof/orders?status=paid` or `#proof`. */
+/** Reads `#/`, `#/orders?status=paid`, `#proof/orders?status=paid`, `#proof` or `#streams`. */
 export function readPlace(hash: string, resources: readonly Resource[]): Place {
   const [, first, encoded = '', query] = /^#?([^/?]*)\/?([^?]*)\??(.*)$/s.exec(hash) ?? [];
   const name = decoded(encoded) ?? encoded; // a user may have mistyped it
   const resource = resources.find((one) => one.name === name);
   const view = resource ? readView(resource, new URLSearchParams(query)) : null;
-  return { part: first === 'proof' ? first : name === '' ? 'home' : 'data', name, view };
+  const isNamed = first === 'proof' || first === 'streams';
+  return { part: isNamed ? first : name === '' ? 'home' : 'data', name, view };
 }
 
 export function addressOf(part: 'data' | 'proof', view: View): string {

@@ -48,14 +48,16 @@ export class ResourceLinks {
   /** `field`: one whose values can be listed. Rejects as the store does. */
   async ofReadable(resource: Resource, field: string | undefined, signal: AbortSignal): Promise<Links> {
     const { page, stream, partitions, changes, ...others } = this.of(resource);
-    const refusal = changes === undefined ? null : await resource.rows.changes?.refusal?.(signal);
+    // Only the changes of a part need what a collection may lack.
+    const isPart = resource.scope !== undefined;
+    const refusal = changes !== undefined && isPart && (await resource.rows.changes?.refusal?.(signal));
     return {
       ...(page !== undefined && { page }),
       ...(stream !== undefined && { stream }),
       ...(partitions !== undefined && { partitions }),
       ...(page !== undefined &&
         field !== undefined && { values: `${page}/values?field=${encodeURIComponent(field)}` }),
-      ...(changes !== undefined && (refusal ?? null) === null && { changes }),
+      ...(changes !== undefined && !refusal && { changes }),
       ...others,
     };
   }

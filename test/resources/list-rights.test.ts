@@ -32,3 +32,24 @@ test('a key is shown the links that it may follow, and no others', async (t) => 
     }
   }
 });
+
+test('on MongoDB, only a key that opens a part is shown no changes where the collection keeps no pre-images', async (t) => {
+  const keys = [
+    { name: 'whole' },
+    { name: 'hides', hide: { orders: ['n'] } },
+    { name: 'part', where: { orders: { status: 'paid' } } },
+  ];
+  const rows = [1, 2, 3].map((n) => ({ _id: `row-${n}`, status: 'paid', n }));
+  const server = await keyedServer(t, 'mongodb', keys, [{ name: 'orders', rows, indexes: [['status']] }]);
+  if (!server) return;
+  for (const [name, status] of [
+    ['whole', 200],
+    ['hides', 403],
+    ['part', 403],
+  ] as const) {
+    const { resources } = (await (await server.as(name, '/resources')).json()) as { resources: Listed[] };
+    const link = resources.find((listed) => listed.name === 'orders')?.links.changes;
+    assert.equal((await server.as(name, '/orders/changes', { method: 'HEAD' })).status, status, name);
+    assert.equal(link, status === 200 ? '/orders/changes' : undefined, name);
+  }
+});

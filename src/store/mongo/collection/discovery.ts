@@ -105,7 +105,7 @@ function faultOfFields(
 }
 
 /** What an operator can do about rows that are in no plain collection. */
-const AS_COLLECTION = 'an aggregation that ends in $merge can keep its rows in a collection without';
+const AS_COLLECTION = 'an aggregation that ends in $merge can copy its rows into a plain collection';
 
 /** Why a collection cannot be served, from its `listCollections` description: the end of a sentence. */
 export function whyRefused(database: string, { name, type, options = {} }: Document): string | undefined {

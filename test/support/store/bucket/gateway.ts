@@ -1,4 +1,10 @@
-import { createServer, request, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
+import {
+  createServer,
+  request,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  type ServerResponse,
+} from 'node:http';
 import { pipeline, Transform } from 'node:stream';
 import type { TestContext } from 'node:test';
 import { listening } from '../../ports.ts';
@@ -11,7 +17,13 @@ export type Fault =
   | 'cut-answer' // the answer ends in the middle
   | 'flip' // a byte of the body is changed
   | 'hang' // nothing answers
-  | { readonly status: number; readonly code: string; readonly headers?: OutgoingHttpHeaders };
+  | {
+      readonly status: number;
+      readonly code: string;
+      readonly headers?: OutgoingHttpHeaders;
+      /** Further elements of the answer. */
+      readonly more?: string;
+    };
 
 /** A request as the store would see it. */
 export interface Seen {
@@ -24,65 +36,68 @@ export interface Seen {
 export interface FaultyGateway {
   readonly endpoint: string;
   readonly seen: Seen[];
-  /** Chooses the fault of a request; null: none. */
-  decide: (seen: Seen) => Fault | null;
+  /** Chooses the fault of a request; null: none. A promise: the request is held until it resolves. */
+  decide: (seen: Seen) => Fault | null | Promise<null>;
+  /** What the store gets in place of a request. */
+  forward: (seen: Seen) => Seen;
 }
 
 export async function faultyGateway(t: TestContext, target: string): Promise<FaultyGateway> {
-  const gateway = { endpoint: '', seen: [] as Seen[], decide: (): Fault | null => null };
-  const server = createServer((incoming, answer) => {
+  const gateway: Omit<FaultyGateway, 'endpoint'> = { seen: [], decide: () => null, forward: (seen) => seen };
+  const answered = async (incoming: IncomingMessage, answer: ServerResponse): Promise<void> => {
     const seen = { method: incoming.method ?? '', url: incoming.url ?? '', headers: incoming.headers };
     gateway.seen.push(seen);
-    const fault = (gateway as FaultyGateway).decide(seen);
-    const cut = (): void => {
-      incoming.socket.destroy();
-    };
+    const fault = await gateway.decide(seen);
     if (fault === 'hang') return;
-    if (fault === 'refuse') {
-      cut();
+    if (fault === 'refuse') incoming.socket.destroy();
+    else if (fault !== null && typeof fault === 'object') refuse(fault, incoming, answer);
+    else passOn(fault, gateway.forward(seen), new URL(target), incoming, answer);
+  };
+  const server = createServer((incoming, answer) => void answered(incoming, answer));
+  return Object.assign(gateway, { endpoint: `http://127.0.0.1:${await listening(t, server)}` });
+}
+
+function refuse(
+  { status, code, headers = {}, more = '' }: Exclude<Fault, string>,
+  incoming: IncomingMessage,
+  answer: ServerResponse,
+): void {
+  incoming.resume();
+  answer.writeHead(status, headers);
+  answer.end(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>as told</Message>${more}</Error>`);
+}
+
+function passOn(
+  fault: Extract<Fault, string> | null,
+  { method, url, headers }: Seen,
+  { hostname, port }: URL,
+  incoming: IncomingMessage,
+  answer: ServerResponse,
+): void {
+  const cut = (): void => {
+    incoming.socket.destroy();
+  };
+  const onward = request({ hostname, port, method, path: url, headers });
+  onward.on('error', cut);
+  onward.on('response', (response) => {
+    if (fault === 'lose') {
+      response.resume();
+      response.on('end', cut);
       return;
     }
-    if (fault !== null && typeof fault === 'object') {
-      incoming.resume();
-      answer.writeHead(fault.status, fault.headers ?? {});
-      answer.end(`<?xml version="1.0"?><Error><Code>${fault.code}</Code><Message>as told</Message></Error>`);
+    if (answer.destroyed) {
+      response.destroy(); // the client has left meanwhile
       return;
     }
-    const { hostname, port } = new URL(target);
-    const onward = request({
-      hostname,
-      port,
-      method: seen.method,
-      path: seen.url,
-      headers: incoming.headers,
-    });
-    onward.on('error', cut);
-    onward.on('response', (response) => {
-      if (fault === 'lose') {
-        response.resume();
-        response.on('end', cut);
-        return;
-      }
-      if (answer.destroyed) {
-        response.destroy(); // the client has left meanwhile
-        return;
-      }
-      answer.writeHead(response.statusCode ?? 0, response.headers);
-      const half = Number(response.headers['content-length'] ?? 0) / 2;
-      pipeline(
-        response,
-        fault === 'cut-answer' ? endingAt(half, cut) : new Transform(PLAIN),
-        answer,
-        () => undefined,
-      );
-    });
-    const half = Number(incoming.headers['content-length'] ?? 0) / 2;
-    const changed =
-      fault === 'flip' ? new Transform(FLIP) : fault === 'cut' ? endingAt(half, cut) : new Transform(PLAIN);
-    pipeline(incoming, changed, onward, () => undefined);
+    answer.writeHead(response.statusCode ?? 0, response.headers);
+    const half = Number(response.headers['content-length'] ?? 0) / 2;
+    const through = fault === 'cut-answer' ? endingAt(half, cut) : new Transform(PLAIN);
+    pipeline(response, through, answer, () => undefined);
   });
-  gateway.endpoint = `http://127.0.0.1:${await listening(t, server)}`;
-  return gateway;
+  const half = Number(incoming.headers['content-length'] ?? 0) / 2;
+  const changed =
+    fault === 'flip' ? new Transform(FLIP) : fault === 'cut' ? endingAt(half, cut) : new Transform(PLAIN);
+  pipeline(incoming, changed, onward, () => undefined);
 }
 
 type Options = ConstructorParameters<typeof Transform>[0];
@@ -112,13 +127,14 @@ export function firstOf(
   first: number,
   isMeant: (seen: Seen) => boolean,
   fault: Fault,
-): FaultyGateway['decide'] {
+): (seen: Seen) => Fault | null {
   let left = first;
   return (seen) => (isMeant(seen) && left-- > 0 ? fault : null);
 }
 
 export const IS = {
-  part: ({ method, url }: Seen) => method === 'PUT' && url.includes('partNumber='),
+  part: ({ method, url }: Seen, number: number | '' = '') =>
+    method === 'PUT' && url.includes(`partNumber=${number}`),
   put: ({ method, url }: Seen) => method === 'PUT' && !url.includes('?'),
   begin: ({ method, url }: Seen) => method === 'POST' && url.includes('uploads='),
   complete: ({ method, url }: Seen) => method === 'POST' && url.includes('uploadId='),

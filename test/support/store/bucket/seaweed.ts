@@ -24,6 +24,13 @@ const IDENTITIES = [
 ];
 const START_MS = 60_000;
 
+/** A further account, that may do what a policy of AWS allows. */
+export interface PolicyAccount {
+  readonly name: string;
+  readonly keys: typeof ADMIN;
+  readonly policy: unknown;
+}
+
 /** The path of `weed`: WEED, or the one of the wheel. null: it can't run here, and the test is skipped by name. */
 async function findWeed(t: Pick<TestContext, 'skip'>): Promise<string | null> {
   if (process.env.WEED) return process.env.WEED;
@@ -63,7 +70,7 @@ export class Seaweed {
   }
 
   /** Starts all of it. Resolves with null where it can't run, and has then skipped the test. */
-  static async start(t: TestContext): Promise<Seaweed | null> {
+  static async start(t: TestContext, accounts: readonly PolicyAccount[] = []): Promise<Seaweed | null> {
     const weed = await findWeed(t);
     if (weed === null) return null;
     const free = await freePorts(2 * PROCESSES.length);
@@ -72,7 +79,7 @@ export class Seaweed {
     );
     const seaweed = new Seaweed(weed, await temporaryFolder(t), ports);
     t.after(() => seaweed.#stop());
-    await seaweed.#begin();
+    await seaweed.#begin(accounts);
     return seaweed;
   }
 
@@ -92,13 +99,17 @@ export class Seaweed {
     await this.#answers();
   }
 
-  async #begin(): Promise<void> {
-    const identities = IDENTITIES.map(({ name, keys, actions }) => ({
-      name,
+  async #begin(accounts: readonly PolicyAccount[]): Promise<void> {
+    const all = [
+      ...IDENTITIES,
+      ...accounts.map(({ name, keys }) => ({ name, keys, actions: [], policyNames: [name] })),
+    ];
+    const identities = all.map(({ keys, ...identity }) => ({
+      ...identity,
       credentials: [{ accessKey: keys.S3_ACCESS_KEY_ID, secretKey: keys.S3_SECRET_ACCESS_KEY }],
-      actions,
     }));
-    await writeFile(join(this.#folder, 's3.json'), JSON.stringify({ identities }));
+    const policies = accounts.map(({ name, policy }) => ({ name, content: JSON.stringify(policy) }));
+    await writeFile(join(this.#folder, 's3.json'), JSON.stringify({ identities, policies }));
     for (const name of PROCESSES) {
       await mkdir(join(this.#folder, name));
       this.#spawn(name);

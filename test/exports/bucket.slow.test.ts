@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import type { Export } from '../../src/exports/export.ts';
+import { PART_BYTES } from '../../src/store/bucket/writer.ts';
 import { bearer, keyedServer } from '../support/access/keyed.ts';
 import { awaited, exportRows, fileOf, order } from '../support/exports/exports.ts';
 import { onCombinations } from '../support/process/each-server.ts';
@@ -16,7 +17,7 @@ import { shared } from '../support/tests-with.ts';
 
 const seaweed = shared((t) => Seaweed.start(t));
 /** Two parts of a bucket. */
-const ROWS = exportRows(45_000);
+const ROWS = exportRows(60_000);
 const LARGE = { format: 'ndjson', compression: 'none' };
 const SMALL = { format: 'csv', compression: 'gzip', category: 'b' };
 
@@ -61,6 +62,7 @@ onCombinations(
       const { url } = server;
       for (const body of [LARGE, SMALL]) {
         const done = await awaited(url, (await order(url, body)).id);
+        assert.equal((done.file?.bytes ?? 0) > PART_BYTES, body === LARGE);
         const etag = `"${done.file?.sha256}"`;
         const answer = await linked(url, done);
         assert.equal(answer.status, 307);

@@ -10,6 +10,7 @@ import { build } from 'esbuild';
 import { buildProgram } from '../../bench/compiled.ts';
 import type { FinishedFile, Job } from '../../src/exports/job.ts';
 import type { Jobs } from '../../src/exports/jobs.ts';
+import { PART_BYTES } from '../../src/store/bucket/writer.ts';
 import type { FileStore } from '../../src/store/files.ts';
 import { openAt, openWorker, STEPS, type Victim } from '../support/exports/export-victim.ts';
 import { exportRows } from '../support/exports/exports.ts';
@@ -31,8 +32,8 @@ const LOOK_MS = 250;
 const LATEST_MS = 4;
 const COMPRESSIONS = ['gzip', 'br', 'none'] as const;
 type Place = readonly [store: 'sqlite' | 'mongodb', queue: 'local' | 'bullmq', files?: 'bucket'];
-/** Two parts of a bucket, uncompressed. */
-const ROWS_IN_BUCKET = 45_000;
+/** Two parts of a bucket, uncompressed, as NDJSON. */
+const ROWS_IN_BUCKET = 50_000;
 const PLACES: readonly Place[] = [
   ['sqlite', 'local'],
   ['mongodb', 'bullmq'],
@@ -98,7 +99,8 @@ async function kills(t: TestContext, program: string, [name, queue, files]: Plac
     for (let kill = 0; kill < KILLS; kill++) {
       const compression =
         bucket === undefined ? (COMPRESSIONS[(STEPS.indexOf(step) + kill) % 3] ?? 'none') : 'none';
-      const request = { resource: 'items', query: 'sort=price_desc', format: 'csv', compression } as const;
+      const format = bucket === undefined ? 'csv' : 'ndjson';
+      const request = { resource: 'items', query: 'sort=price_desc', format, compression } as const;
       const delayMs = Math.random() * (LATEST_MS + 1) - 1;
       await killed(program, { place, redis: redis?.url, bucket, request, step, delayMs });
     }
@@ -111,6 +113,7 @@ async function kills(t: TestContext, program: string, [name, queue, files]: Plac
   for (const job of left) {
     assert.ok(job.state === 'complete', JSON.stringify(job));
     assert.deepEqual([job.file.rows, await digestOf(stored, job.file)], [rows, job.file.sha256]);
+    assert.ok(bucket === undefined || job.file.bytes > PART_BYTES, 'more than one part');
     sums.add(`${job.request.compression} ${job.file.sha256}`);
   }
   assert.ok(sums.size <= COMPRESSIONS.length, 'files of the same order have the same bytes');

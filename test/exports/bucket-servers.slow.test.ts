@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { test, type TestContext } from 'node:test';
 import type { Export } from '../../src/exports/export.ts';
-import { Bucket } from '../../src/store/bucket/client.ts';
 import { awaited, exportRows, order } from '../support/exports/exports.ts';
 import { childServer } from '../support/process/child-server.ts';
 import { serverOn } from '../support/process/server.ts';
-import { keysAt, newFiles, placeOf } from '../support/store/bucket/bucket.ts';
+import { keysAt, newFiles, straysAt } from '../support/store/bucket/bucket.ts';
 import { faultyGateway, IS, type FaultyGateway } from '../support/store/bucket/gateway.ts';
 import { ADMIN, Seaweed } from '../support/store/bucket/seaweed.ts';
 import { until } from '../support/store/changes.ts';
@@ -39,16 +38,12 @@ async function onePlace(t: TestContext): Promise<Place | null> {
   const gateway = await faultyGateway(t, weed.endpoint);
   const FILES = await newFiles(weed, gateway.endpoint);
   const direct = FILES.replace(encodeURIComponent(gateway.endpoint), encodeURIComponent(weed.endpoint));
-  const bucket = new Bucket(placeOf({ FILES: direct }));
-  t.after(() => {
-    bucket.close();
-  });
-  const stray = async (key: string): Promise<string> => {
-    const beside = key.replace(/[^/]+$/, `${randomBytes(16).toString('hex')}.aaaa`);
-    await bucket.put(beside, Buffer.from('of an export that is gone'));
-    return beside;
+  return {
+    gateway,
+    settings: { MONGODB_URI, FILES, ...ADMIN },
+    keys: keysAt(t, direct),
+    stray: straysAt(t, direct),
   };
-  return { gateway, settings: { MONGODB_URI, FILES, ...ADMIN }, keys: keysAt(t, direct), stray };
 }
 
 /** Holds first parts of files until `release` is called. `held`: resolves when so many are held. */

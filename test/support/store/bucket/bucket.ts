@@ -5,6 +5,8 @@ import { readFilesPlace, type BucketPlace } from '../../../../src/store/bucket/p
 import { BucketConnection } from '../../../../src/store/bucket/request.ts';
 import { ADMIN, type Seaweed } from './seaweed.ts';
 
+export { PART_BYTES } from '../../../../src/store/bucket/writer.ts';
+
 /** The setting FILES for a bucket at an endpoint. */
 export function filesAt(bucket: string, endpoint: string, prefix = 'some/prefix'): string {
   return `s3://${bucket}/${prefix}?endpoint=${encodeURIComponent(endpoint)}&region=eu-test-1`;
@@ -56,6 +58,19 @@ export function keysAt(t: TestContext, FILES: string): () => Promise<readonly st
     const keys = (await bucket.uploads(place.prefix)).map(({ key }) => `${key} (upload)`);
     for await (const { key } of bucket.list(place.prefix)) keys.push(key);
     return keys;
+  };
+}
+
+/** A function that stores a file that no export needs beside one of a key, and resolves with its key. */
+export function straysAt(t: TestContext, FILES: string): (key: string) => Promise<string> {
+  const bucket = new Bucket(placeOf({ FILES }));
+  t.after(() => {
+    bucket.close();
+  });
+  return async (key) => {
+    const beside = key.replace(/[^/]+$/, `${randomBytes(16).toString('hex')}.aaaa`);
+    await bucket.put(beside, Buffer.from('of an export that is gone'));
+    return beside;
   };
 }
 

@@ -42,6 +42,7 @@ export class SqliteCollection implements OwnedCollection, Records {
       const indexes = shape.indexes.map((paths, n) => ({ number: n + 1, paths, builtTo: null }));
       await writes.run(
         () => collections.find(name) ?? collections.create({ ...NEW, name, label, isUnfilled, indexes }),
+        'small',
       );
     }
     await collection.declare(shape.indexes);

@@ -39,6 +39,7 @@ export class Core {
   readonly maintenance: Maintenance;
   readonly background: BackgroundCheck;
   readonly watch: LogWatch;
+  readonly checkpoints: Checkpoints;
   readonly writes: Writes;
 
   constructor(options: CoreOptions) {
@@ -55,10 +56,10 @@ export class Core {
     this.maintenance = new Maintenance(file.path);
     this.background = new BackgroundCheck(this);
     this.watch = new LogWatch(() => connection.hasNews());
-    const checkpoints = new Checkpoints(options, this.maintenance);
+    this.checkpoints = new Checkpoints(options, this.maintenance);
     const onCommitted = () => {
       this.watch.committed();
-      return checkpoints.make();
+      return this.checkpoints.make();
     };
     this.writes = new Writes({ connection, file, epochs: this.epochs, onCommitted });
   }
@@ -81,7 +82,7 @@ export class Core {
     if (isLeft)
       await writes.run(() => {
         for (const collection of ended()) collections.put(collection);
-      }, 'frees');
+      }, 'small');
     const numbers = await looks.soon(() => collections.discarded());
     if (numbers.length === 0) return;
     const freePages = () => looks.soon(() => Number(connection.get('pragma freelist_count')?.freelist_count));

@@ -83,6 +83,7 @@ class SqliteStore implements Store {
     this.#cleaned = this.#clean().catch((error: unknown) =>
       onWarning(`removed rows or old changes still take space: ${reasonOf(error)}`),
     );
+    core.checkpoints.hold(this.#cleaned);
     if (!isBulk) core.background.begin(file.isCutOff, this.#cleaned);
   }
 
@@ -155,7 +156,7 @@ class SqliteStore implements Store {
     for (const name of await looks.soon(() => collections.names())) {
       await freeIndexes(this.#core, name, () => this.#isOpen);
       while (this.#isOpen && (await looks.soon(() => log.isPrunable(collections.get(name)))))
-        await writes.run(() => log.prune(collections.get(name)));
+        await writes.run(() => log.prune(collections.get(name)), 'small');
     }
   }
 }

@@ -18,6 +18,7 @@ export class Checkpoints {
   readonly #maintenance: Maintenance;
   #next: number;
   #hasWarned = false;
+  #isHeld = false;
 
   constructor(options: CheckpointOptions, maintenance: Maintenance) {
     this.#options = options;
@@ -25,11 +26,18 @@ export class Checkpoints {
     this.#next = options.checkpointPages;
   }
 
+  /** Makes none until `done`. The file would grow by what a killed import left in the log and a start removes again. */
+  hold(done: Promise<void>): void {
+    this.#isHeld = true;
+    void done.then(() => (this.#isHeld = false));
+  }
+
   /**
    * Makes one when it is due. Writers wait meanwhile, so the checkpoint itself waits for no one. Where a reader keeps the log
    * from beginning anew, the next one comes after as many pages again.
    */
   async make(): Promise<void> {
+    if (this.#isHeld) return;
     const { file, checkpointPages, onWarning } = this.#options;
     try {
       const pages = file.pagesInLog();

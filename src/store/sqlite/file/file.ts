@@ -171,11 +171,11 @@ export class StoreFile {
     if (this.#isReplaced) throw storeReplaced();
   }
 
-  /** Throws when the file cannot be written. `frees`: it frees space, so that little must be free. */
-  checkWritable(frees: boolean): void {
+  /** Throws when the file cannot be written. `isSmall`: it frees space, or needs so little that a start must not fail for it. */
+  checkWritable(isSmall: boolean): void {
     this.check();
     this.#assertInPlace();
-    if (frees) return;
+    if (isSmall) return;
     const now = performance.now();
     if (now - this.#diskLookedAt < LOOK_AT_DISK_MS) return;
     const directory = dirname(this.path);

@@ -13,7 +13,7 @@ export async function dropCollection(core: Core, { name }: CollectionShape): Pro
   await core.writes.run(() => {
     assertAlone(core, core.collections.get(name));
     core.collections.remove(name);
-  }, 'frees');
+  }, 'small');
   try {
     await core.sweep();
   } catch (error) {
@@ -79,7 +79,7 @@ export async function freeIndexes(core: Core, name: string, goesOn: () => boolea
       if (collection?.number !== number) return; // its tables are gone, and so is what the index had there
       const removing = collection.removing?.filter((one) => one !== removed);
       collections.put({ ...collection, removing: removing?.length === 0 ? undefined : removing });
-    }, 'frees');
+    }, 'small');
   }
 }
 
@@ -99,7 +99,7 @@ async function freeColumn(
     if (!goesOn()) return false;
     await writes.run(() => {
       if (isThere()) connection.run(freed, from, from + FREED_AT_ONCE);
-    }, 'frees');
+    }, 'small');
   }
   return true;
 }

@@ -109,7 +109,7 @@ export class ImportLease {
     if (!(await looks.soon(isThere))) return;
     await writes.run(() => {
       if (isThere()) collections.put(this.ended());
-    }, 'frees');
+    }, 'small');
   }
 
   #put(collection: CollectionRecord, change: (own: ImportRecord) => ImportRecord): void {

@@ -19,7 +19,8 @@ interface QueuedWrite {
   readonly action: () => unknown;
   /** Does not share a transaction, and is not in one. */
   readonly isAlone: boolean;
-  readonly frees: boolean;
+  /** See StoreFile.checkWritable. */
+  readonly isSmall: boolean;
   readonly resolve: (result: unknown) => void;
   readonly reject: (reason: unknown) => void;
 }
@@ -44,8 +45,8 @@ export class Writes {
   }
 
   /** Runs a synchronous action in a transaction. Resolves when that is durable. Rejects with its error, all undone. */
-  run<T>(action: () => T, kind: 'adds' | 'frees' = 'adds'): Promise<T> {
-    return this.#ask(action, false, kind === 'frees');
+  run<T>(action: () => T, kind: 'adds' | 'small' = 'adds'): Promise<T> {
+    return this.#ask(action, false, kind === 'small');
   }
 
   /** Runs work in no transaction, while nothing else is written. Resolves with its result. */
@@ -61,9 +62,9 @@ export class Writes {
     }
   }
 
-  #ask<T>(action: () => T | Promise<T>, isAlone: boolean, frees: boolean): Promise<T> {
+  #ask<T>(action: () => T | Promise<T>, isAlone: boolean, isSmall: boolean): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      this.#queue.push({ action, isAlone, frees, resolve: resolve as QueuedWrite['resolve'], reject });
+      this.#queue.push({ action, isAlone, isSmall, resolve: resolve as QueuedWrite['resolve'], reject });
       this.#working ??= this.#work();
     });
   }
@@ -90,7 +91,7 @@ export class Writes {
     const { file, onCommitted } = this.#options;
     const taken: QueuedWrite[] = [];
     try {
-      file.checkWritable(this.#queue[0]?.frees === true);
+      file.checkWritable(this.#queue[0]?.isSmall === true);
       const settled = await retryBusy(() => this.#commit(taken));
       this.#unsynced.push(...settled);
       this.#syncing ??= this.#sync();

@@ -19,7 +19,7 @@ export function killInTransaction(kill: number, where: string): () => void {
   Writes.prototype.run = async function <T>(
     this: Writes,
     action: () => T,
-    kind?: 'adds' | 'frees',
+    kind?: 'adds' | 'small',
   ): Promise<T> {
     const isLast = ++transactions === kill;
     const work = () => {

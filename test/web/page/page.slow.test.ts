@@ -279,7 +279,7 @@ test('the page can run scripts and contact only from its own server, and its fil
   assert.ok(!/unsafe|\*|https?:/.test(page.headers.get('content-security-policy') ?? ''));
   const html = await page.text();
   assert.ok(!/ style=| on\w+=|<script>/.test(html), 'nothing inline');
-  const files = [...html.matchAll(/(?:src|href)="(\/explorer\/[^"]+)"/g)].map(([, path = '']) => path);
+  const files = [...html.matchAll(/(?:src|href)="(explorer\/[^"]+)"/g)].map(([, path = '']) => `/${path}`);
   assert.equal(files.length, 3);
   let bytes = html.length;
   for (const path of files) {

@@ -35,7 +35,7 @@ export async function dispatch(
     await admissions.idle(client, until);
     if (!admissions.mayGoOn(client, route)) throw keyEnded();
   };
-  const input = { ...readInput(request, found, compiled, client), idle };
+  const input = readInput(request, found, compiled, client, idle);
   const needed = route.needs?.(input.query).map((need) => ({ ...route, ...need })) ?? [route];
   for (const one of needed) assertMay(client, one);
   if (route.instead) {
@@ -107,7 +107,8 @@ function readInput(
   found: RouteMatch,
   compiled: CompiledRoute,
   client: Client,
-): Omit<Input, 'idle'> {
+  idle: Input['idle'],
+): Input {
   const { route, readQuery, chooseType, checkBody } = compiled;
   const parameters = parametersOf(found);
   const query = readQuery(request);
@@ -121,6 +122,7 @@ function readInput(
     query,
     type: chooseType(request, query),
     client,
+    idle,
     json,
     body: async () => {
       if (!checkBody) throw undeclared(route);

@@ -131,18 +131,22 @@ function isFiltered({ key }: Client, found: RouteMatch | null): boolean {
   return !!scope && scope.where.length > 0;
 }
 
+/** The reply's own Vary holds. */
+const AS_IT_IS = {};
+
 /** With keys, what a client gets depends on its key. Behind a mount, its links depend on that: caches must not mix them. */
 function varyOf(
   { headers: { vary } }: Reply,
   { hasKey }: Client,
   { notes }: Request,
 ): { readonly vary?: string } {
+  if (!hasKey && notes.mount === '') return AS_IT_IS;
   const names = [
     ...(vary === undefined ? [] : [vary]),
     ...(hasKey ? ['Authorization'] : []),
     ...(notes.mount === '' ? [] : ['X-Forwarded-Prefix']),
   ];
-  return names.length === 0 ? {} : { vary: names.join(', ') };
+  return { vary: names.join(', ') };
 }
 
 /** The code of a refusal for want of a key or a right. null: of none of these. */

@@ -79,7 +79,7 @@ interface Command {
 const importing = () => import('../import/command.ts');
 const pulling = () => import('../pull/command.ts');
 const loading = () => import('../load/command.ts');
-const typing = () => import('../types/command.ts');
+const typing = () => import('../typescript/command.ts');
 
 const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
   ['serve', { help: SERVE_HELP, run: serve }],

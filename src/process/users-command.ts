@@ -1,8 +1,8 @@
 import { createReadStream } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { getJson } from '../pull/http.ts';
+import { readKey } from '../pull/key-file.ts';
 import { Refusal } from '../pull/retry.ts';
 import type { Store } from '../store/store.ts';
 import { readArguments, UsageError } from '../terminal/arguments.ts';
@@ -56,7 +56,7 @@ async function exportUsers(
   { open, stdout, stderr, signal }: UsersIo,
 ): Promise<0> {
   if (url === undefined && keyFile !== undefined) throw new UsageError('--key-file applies only to a URL');
-  const key = keyFile === undefined ? null : await firstLineOf(keyFile);
+  const key = keyFile === undefined ? null : await readKey(keyFile);
   const users =
     url === undefined
       ? usersAsJson(await (await open()).records(USERS), signal)
@@ -98,11 +98,6 @@ function serverAt(text: string): URL {
     );
   url.pathname = `${url.pathname.replace(/\/+$/, '')}${PATH}`;
   return url;
-}
-
-async function firstLineOf(file: string): Promise<string> {
-  const [line = ''] = (await readFile(file, 'utf8')).split(/\r?\n/);
-  return line.trim();
 }
 
 /** Users on a page: even the largest ones are then below the longest answer. */

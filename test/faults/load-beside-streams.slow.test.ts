@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { Agent, get, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { TestContext } from 'node:test';
 import { openSqlite } from '../../src/store/sqlite/sqlite-store.ts';
 import { Slots } from '../../src/store/turns/slots.ts';
 import { BSON } from '../../src/store/values/bson.ts';
+import { again } from '../support/again.ts';
 import { idsIn, linesOf, pagesOf } from '../support/answers.ts';
 import { temporaryFolder } from '../support/directory.ts';
 import { childServer } from '../support/process/child-server.ts';
@@ -189,34 +189,6 @@ class Judge {
       'rows that only some streams lack',
     );
   }
-}
-
-/** Work that runs again and again. */
-interface Repeated {
-  /** Resolves when the work holds what is asked. Rejects when it fails. */
-  until(holds: () => boolean): Promise<void>;
-  /** Resolves when the last run has ended. Rejects when one has failed. */
-  end(): Promise<void>;
-}
-
-function again(work: () => Promise<void>): Repeated {
-  const state = { isOver: false };
-  const running = (async () => {
-    while (!state.isOver) {
-      await work();
-      await nextTurn();
-    }
-  })();
-  running.catch(() => undefined); // `until` and `end` reject
-  return {
-    until: async (holds) => {
-      while (!holds()) await Promise.race([nextTurn(), running]);
-    },
-    end: () => {
-      state.isOver = true;
-      return running;
-    },
-  };
 }
 
 onStores(prepare, (test, store) => {

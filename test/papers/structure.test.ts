@@ -122,7 +122,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['users'],
   ['exports', 'import'],
   ['pull'],
-  ['load', 'types', 'web'],
+  ['load', 'typescript', 'web'],
   ['settings'],
   ['server'],
   ['process'],

@@ -1,8 +1,7 @@
 import type { Sink } from '../../pipeline/sink.ts';
-import { CORK_BYTES } from '../cork.ts';
 import { StallError, type Stallable, type StallTimer } from '../stall-timer.ts';
 import { WaitingWriter } from '../waiting-writer.ts';
-import { tryEnd, writeChunk, type BodyHead, type BodyResponse, type PassedBytes } from './pieces.ts';
+import { joined, tryEnd, writeChunk, type BodyHead, type BodyResponse, type PassedBytes } from './pieces.ts';
 
 /** With the reserve and the frame of a chunk, this is the most that one cork carries. */
 const CHUNK_BYTES = 15_800;
@@ -18,7 +17,7 @@ const RESERVE_BYTES = 64;
 /** So few bytes wait for a flush, which then passes them on in one piece. */
 const FEW_BYTES = 1_024;
 /**
- * uWebSockets.js's own timer (10 s, in this build 30 s) counts from the last blocked write, even if the reader has
+ * uWebSockets.js's own timer (KEEP_ALIVE, but at least 8 s) counts from the last blocked write, even if the reader has
  * taken bytes since. The body restarts it after this time.
  */
 const REARM_MS = 3000;
@@ -26,8 +25,6 @@ const REARM_MS = 3000;
 const EAGER_MS = 5000;
 
 const NOTHING = new Uint8Array(0);
-/** Joins the reserve and a chunk. Bytes written from it are copied before any other code can use it. */
-const scratch = Buffer.allocUnsafeSlow(CORK_BYTES);
 
 /** The exchange that a body belongs to. */
 interface BodyOwner {
@@ -106,7 +103,7 @@ export class UwsBody implements Sink, Stallable {
 
   write(chunk: Uint8Array): void | Promise<void> {
     this.#assertOpen();
-    const bytes = this.#joined(chunk);
+    const bytes = joined(this.#waiting, chunk);
     this.#pass(bytes, this.#isChunked && bytes.length <= FEW_BYTES ? bytes.length : this.#reserve);
     return this.#keep();
   }
@@ -251,7 +248,7 @@ export class UwsBody implements Sink, Stallable {
       this.#writer.resumeLater();
       return;
     }
-    // The reader then has 10 s for the bytes that uWebSockets.js still holds.
+    // The reader then has as long for the bytes that uWebSockets.js still holds as an idle connection is kept.
     const response = this.#response;
     response.cork(() => {
       this.#head?.write();
@@ -265,16 +262,6 @@ export class UwsBody implements Sink, Stallable {
     if (this.#waiting.length === 0) return; // blocked without a reserve, after a flush: one more chunk is accepted
     this.#waiting = new Uint8Array(this.#waiting);
     if (this.#is('blocked')) return this.#writer.wait();
-  }
-
-  #joined(chunk: Uint8Array): Uint8Array {
-    const waiting = this.#waiting;
-    if (waiting.length === 0) return chunk;
-    const length = waiting.length + chunk.length;
-    if (length > scratch.length) return Buffer.concat([waiting, chunk]);
-    scratch.set(waiting);
-    scratch.set(chunk, waiting.length);
-    return scratch.subarray(0, length);
   }
 
   #finish(): void {

@@ -61,3 +61,16 @@ export function tryEnd(
   const taken = response.getWriteOffset() - sent;
   return { bytes: taken, left: taken < bytes.length ? 'blocked' : 'flowing' };
 }
+
+/** Joins what waits and a chunk. Bytes written from it are copied before any other code can use it. */
+const scratch = Buffer.allocUnsafeSlow(CORK_BYTES);
+
+/** Bytes that wait and those behind them, as one piece that holds until the next call. */
+export function joined(waiting: Uint8Array, chunk: Uint8Array): Uint8Array {
+  if (waiting.length === 0) return chunk;
+  const length = waiting.length + chunk.length;
+  if (length > scratch.length) return Buffer.concat([waiting, chunk]);
+  scratch.set(waiting);
+  scratch.set(chunk, waiting.length);
+  return scratch.subarray(0, length);
+}

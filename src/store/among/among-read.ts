@@ -1,3 +1,4 @@
+import { storeUnavailable } from '../../base/errors.ts';
 import type { ReadBatch } from '../batch.ts';
 import type { Bookmark } from '../bookmark.ts';
 import type { AmongValues } from '../plan.ts';
@@ -75,7 +76,8 @@ export class AmongRead {
     if (batch.rows > 0) this.#skip = 0;
     else if (this.#skip > 0) {
       // The stretch has no more rows than were skipped, so they are soon counted.
-      const { rows } = await this.#rows.count(plan, 'exact', this.#signal);
+      const { rows, is } = await this.#rows.count(plan, 'exact', this.#signal);
+      if (is !== 'exact') throw storeUnavailable(new Error('the rows to skip could not be counted in time'));
       this.#skip -= Math.min(rows, this.#skip);
     }
     return batch.more;

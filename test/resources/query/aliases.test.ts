@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test as plain } from 'node:test';
 import { openForm } from '../../../src/resources/query/form.ts';
-import { idsIn, jsonOf, linesOf, problemOf, type Page } from '../../support/answers.ts';
+import { idsIn, jsonOf, linesOf, problemOf, textOf, type Page } from '../../support/answers.ts';
 import { keyedServer } from '../../support/access/keyed.ts';
 import { onStores, sharedByStore } from '../../support/process/each-server.ts';
 import { resourcesFile } from '../../support/resources/resources.ts';
@@ -13,10 +13,14 @@ const ROWS: readonly Document[] = Array.from({ length: 20 }, (_, n) => ({
   total: new Int32(n),
   privy: new Int32(n % 2),
 }));
-const ORDERS = { name: 'orders', rows: ROWS, indexes: [['customer.id'], ['total'], ['privy']] };
+const ORDERS = {
+  name: 'orders',
+  rows: ROWS,
+  indexes: [['customer.id', 'total'], ['customer.id'], ['total'], ['privy']],
+};
 const ALIASES = { customer: 'customer.id', from: 'total.gte', before: 'total.lt', whisper: 'privy' };
 const KEYS = [
-  { name: 'ada', actions: ['read', 'stream', 'export'] },
+  { name: 'ada', actions: ['read', 'stream', 'export', 'changes'] },
   { name: 'bob', actions: ['read', 'stream'], hide: { orders: ['privy'] } },
 ];
 
@@ -43,6 +47,15 @@ onStores(
       assert.deepEqual(await ids('from=5&before=8'), [5, 6, 7]);
       const lines = await linesOf(await server.as('ada', '/orders/stream?from=17'));
       assert.deepEqual(idsIn(lines).map(Number), [17, 18, 19]);
+      const values = (query: string) => textOf(server.as('ada', `/orders/values?field=total&${query}`));
+      assert.equal(await values('customer=3'), await values('customer.id=3'));
+      assert.match(await values('customer=3'), /"value":3\b/);
+      const changes = (query: string) => textOf(server.as('ada', `/orders/changes?${query}`));
+      const [, cursor = ''] = /"cursor":"([^"]+)"/.exec(await changes('customer=3')) ?? [];
+      for (const query of ['customer=3', 'customer.id=3'])
+        assert.match(await changes(`${query}&since=${cursor}`), /"upToDate":true/, query);
+      const other = await problemOf(server.as('ada', `/orders/changes?customer=2&since=${cursor}`));
+      assert.equal(other.code, 'cursor-mismatch');
       const twice = await problemOf(server.as('ada', '/orders?customer=3&customer.id=3'));
       assert.equal(twice.code, 'duplicate-parameter');
       const { resources } = (await jsonOf(server.as('ada', '/resources'))) as Listed;

@@ -44,7 +44,10 @@ export class Writes {
     this.#options = options;
   }
 
-  /** Runs a synchronous action in a transaction. Resolves when that is durable. Rejects with its error, all undone. */
+  /**
+   * Runs a synchronous action in a transaction. Resolves when that is durable. Rejects with its error, all undone. `small`:
+   * see StoreFile.checkWritable.
+   */
   run<T>(action: () => T, kind: 'adds' | 'small' = 'adds'): Promise<T> {
     return this.#ask(action, false, kind === 'small');
   }

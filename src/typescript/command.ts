@@ -6,7 +6,7 @@ import type { RequestOptions } from '../pull/proved-rows.ts';
 import { Interruption, Refusal } from '../pull/retry.ts';
 import { readArguments, UsageError } from '../terminal/arguments.ts';
 import { printable, quoted } from '../terminal/text.ts';
-import { typesOf, type RowSchema } from './typescript.ts';
+import { typesOf, type RowSchema } from './row-types.ts';
 
 interface TypesCommand {
   readonly url: URL;
@@ -22,6 +22,8 @@ interface TypesIo {
 }
 
 const TIMEOUT_MS = 60_000;
+/** A resource's name is the first segment of its URLs. */
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._~-]*$/;
 /** A server of many resources describes each of them. Bytes. */
 const LONGEST_DOCUMENT = 64 * 1024 * 1024;
 const OPTIONS = { check: { type: 'string' }, 'key-file': { type: 'string' } } as const;
@@ -115,7 +117,11 @@ function rowsIn(document: unknown): ReadonlyMap<string, RowSchema> {
   const { components } = Object(document) as { components?: { schemas?: Record<string, RowSchema> } };
   const found = Object.values(components?.schemas ?? {}).flatMap((schema): [string, RowSchema][] => {
     const resource = schema['x-resource'];
-    return typeof resource === 'string' ? [[resource, schema]] : [];
+    if (typeof resource !== 'string') return [];
+    // Its name stands in a comment of the module: no server may write code there.
+    if (!NAME.test(resource))
+      throw new Refusal(`the server has a resource with a name that is none: ${quoted(resource)}`);
+    return [[resource, schema]];
   });
   if (found.length === 0)
     throw new Refusal('the server describes no rows: it serves none, or wants a key (--key-file FILE)');

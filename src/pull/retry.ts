@@ -215,7 +215,10 @@ export class Backoff {
       idleMs < leftMs
         ? `the server sent nothing for ${idleMs / 1000} s`
         : `no row was proved for ${Math.ceil(this.#mostMs / 1000)} s`;
-    const timer = setTimeout(() => late.abort(new Interruption(reason)), Math.min(idleMs, leftMs));
+    const timer = setTimeout(
+      () => late.abort(new Interruption(reason)),
+      Math.max(0, Math.min(idleMs, leftMs)),
+    );
     if (leftMs <= 0) late.abort(new Interruption(reason)); // the timer waits while data comes as fast as it is read
     try {
       const result = await work();

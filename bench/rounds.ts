@@ -59,14 +59,15 @@ export function missingFor(scenario: Scenario): Promise<string | null> {
 /**
  * Measures a scenario. The answers are compared first, which warms the subjects up. Then the subjects
  * alternate, in the opposite order each second round, so that other work on the machine affects all of them
- * alike.
+ * alike. `warms`: a round that does not count comes first, because V8 still compiles in it, and two revisions
+ * of one server differ by less than that.
  */
 export async function runScenario(
   scenario: Scenario,
   subjects: readonly Subject[],
   { store, rows }: Pick<Ground, 'store' | 'rows'>,
   effort: Effort,
-  roundsEach: number,
+  { rounds: roundsEach, warms }: { readonly rounds: number; readonly warms: boolean },
 ): Promise<ScenarioResult> {
   const kind = KINDS[scenario.kind] as Kind<Scenario>;
   const own = { ...effort, seconds: effort.seconds * (scenario.effort ?? 1) };
@@ -79,13 +80,14 @@ export async function runScenario(
   }
   assertEqual(scenario.name, proofs);
   const taken = new Map<string, Round[]>(subjects.map(({ name }) => [name, []]));
-  for (let round = 0; round < roundsEach; round++) {
+  for (let round = warms ? -1 : 0; round < roundsEach; round++) {
     for (const subject of round % 2 === 0 ? subjects : subjects.toReversed()) {
       const before = taken.get(subject.name) ?? [];
       if (secondsOf(before) > ENOUGH_SECONDS) continue;
       const proof = proofs.get(subject.name) ?? [...proofs.values()][0];
       if (!proof) throw new TypeError(`${scenario.name} has no server to compare with`);
-      taken.set(subject.name, [...before, await kind.measure(jobOf(subject), proof)]);
+      const measured = await kind.measure(jobOf(subject), proof);
+      if (round >= 0) taken.set(subject.name, [...before, measured]);
     }
   }
   const { name, shows, group, x } = scenario;

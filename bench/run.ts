@@ -90,7 +90,8 @@ async function runStage(run: Run, { store, rows, scenarios }: Stage): Promise<vo
       const subjects = await lineup.of(candidates(scenario, store, options));
       progress(`${store}: ${scenario.name}: ${scenario.shows}`);
       try {
-        run.results.push(await runScenario(scenario, subjects, ground, effort, options.rounds));
+        const rounds = { rounds: options.rounds, warms: revision !== null };
+        run.results.push(await runScenario(scenario, subjects, ground, effort, rounds));
       } catch (error) {
         // A failed scenario does not discard minutes of other scenarios. The run fails at its end.
         failures.push(

@@ -1,5 +1,5 @@
-import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
+import { StringDecoder } from 'node:string_decoder';
 import { AppError } from '../base/errors.ts';
 import { reasonOf } from '../base/error-reason.ts';
 import { chain, FIRST_BATCH } from '../pipeline/chain.ts';
@@ -50,7 +50,7 @@ export async function takeUsers(
 ): Promise<Arrival> {
   const arrival: Arrival = { written: 0, equal: 0, failed: 0, faults: [] };
   let number = 0;
-  for await (const line of createInterface({ input: lines, crlfDelay: Infinity })) {
+  for await (const line of linesOf(lines)) {
     signal.throwIfAborted();
     number++;
     if (line.trim() === '') continue;
@@ -63,6 +63,18 @@ export async function takeUsers(
     }
   }
   return arrival;
+}
+
+/** Without node:readline: since Node 24 that also ends lines at U+2028 and U+2029, which texts of JSON may have. */
+async function* linesOf(input: Readable): AsyncGenerator<string, void, undefined> {
+  const decoder = new StringDecoder();
+  let rest = '';
+  for await (const piece of input as AsyncIterable<Buffer | string>) {
+    const lines = (rest + decoder.write(piece)).split('\n');
+    rest = lines.pop() ?? '';
+    yield* lines;
+  }
+  yield rest + decoder.end();
 }
 
 /** What is wrong with a line. */

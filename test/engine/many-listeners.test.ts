@@ -15,12 +15,12 @@ test('Signals that a request or a command shares warn of no leak when a hundred 
   ];
   for (const signal of signals)
     for (let n = 0; n < 100; n++) signal.addEventListener('abort', () => undefined);
-  const control = new AbortController();
-  for (let n = 0; n < 11; n++) control.signal.addEventListener('abort', () => undefined);
+  const control = new EventTarget(); // since Node 24 a signal has no limit by itself
+  for (let n = 0; n < 11; n++) control.addEventListener('abort', () => undefined);
   await new Promise((resolve) => setImmediate(resolve));
   process.off('warning', hear);
   assert.deepEqual(
-    warnings.map((warning) => 'target' in warning && warning.target === control.signal),
+    warnings.map((warning) => 'target' in warning && warning.target === control),
     [true],
   );
 });

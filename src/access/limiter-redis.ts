@@ -14,7 +14,7 @@ const SILENCE_MS = 1000;
 const STEADY_MS = 1000;
 
 interface RedisLimiterOptions {
-  /** `redis://` or `rediss://`, with password and database if needed. */
+  /** A REDIS_URL. */
   readonly url: string;
   readonly log: Log;
   /** A monotonic clock in milliseconds. */
@@ -42,7 +42,7 @@ class RedisLimiter implements Limiter {
     this.#local = createMemoryLimiter({ now });
     this.#redis = connectRedis(url, {
       // A request is never queued for later: it is answered now, without Redis.
-      enableOfflineQueue: false,
+      waits: false,
       autoResendUnfulfilledCommands: false,
       maxRetriesPerRequest: 0,
       connectTimeout: SILENCE_MS,
@@ -76,7 +76,10 @@ class RedisLimiter implements Limiter {
     return Promise.resolve();
   }
 
-  /** Another policy has another counter: the use of one says nothing about the other. */
+  /**
+   * Another policy has another counter: the use of one says nothing about the other. Each counter is one key, so a Cluster
+   * spreads them over its nodes.
+   */
   #limiterOf({ limit, windowSeconds }: Policy): RateLimiterRedis {
     const keyPrefix = `sluice:rate:${limit}/${windowSeconds}`;
     const options = { storeClient: this.#redis, keyPrefix, points: limit, duration: windowSeconds };

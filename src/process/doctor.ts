@@ -62,6 +62,10 @@ export async function runDoctor(
     const { examineBucket } = await import('../store/bucket/examine.ts');
     await examineBucket(config.filesPlace, report);
   }
+  if (config.REDIS_URL !== undefined) {
+    const { examineRedis } = await import('../redis/examine.ts');
+    await examineRedis(config.REDIS_URL, report);
+  }
   stdout.write(
     failed === 0 ? 'every promise that was seen holds\n' : `promises that do not hold: ${failed}\n`,
   );

@@ -11,7 +11,7 @@ const STALLED_LOOK_MS = 5_000;
 const SILENCE_MS = 1_000;
 
 interface BullQueueOptions extends QueueOptions {
-  /** `redis://` or `rediss://`, optionally with a password and a database. */
+  /** A REDIS_URL. */
   readonly url: string;
   /** The queue's name, without a colon. Processes on the same store use the same name and so share the queue. */
   readonly name: string;
@@ -41,8 +41,11 @@ export class BullQueue implements JobQueue {
     this.#adding = this.#connect();
     this.#working = this.#connect();
     const common = { prefix: 'sluice' };
-    this.#queue = new Queue(options.name, { ...common, connection: this.#adding });
-    this.#worker = new AbandonableWorker(options.name, (job, token) => this.#work(job, token), {
+    // A script of BullMQ takes many keys of a queue, which lie on one node of a Cluster by the tag {name}. Elsewhere there is
+    // none: servers of 0.3 beside this one look for the keys without it.
+    const name = this.#adding.isCluster ? `{${options.name}}` : options.name;
+    this.#queue = new Queue(name, { ...common, connection: this.#adding });
+    this.#worker = new AbandonableWorker(name, (job, token) => this.#work(job, token), {
       ...common,
       connection: this.#working,
       concurrency: options.concurrency,
@@ -74,6 +77,7 @@ export class BullQueue implements JobQueue {
   /** BullMQ opens more connections with the same options. */
   #connect(): RedisConnection {
     return connectRedis(this.#options.url, {
+      waits: true,
       maxRetriesPerRequest: null, // BullMQ requires it
       isWanted: () => !this.#isClosed,
       onError: (error) => this.#lost(error), // BullMQ listens too, but stops before the connection ends

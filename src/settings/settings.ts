@@ -75,8 +75,8 @@ export const SETTINGS = Type.Object({
     'load the bundled catalogue at start: auto: when the start makes the embedded store and no resource is declared; on: into any empty `items`; off: never',
   ),
   REDIS_URL: optional(
-    'Redis that shares rate limits and the queue of exports between processes; unset: none is used',
-    '^rediss?://.',
+    'Redis that shares rate limits and the queue of exports between processes: a server, `redis+cluster://` or `redis+sentinel://`; unset: none is used',
+    '^rediss?(\\+(cluster|sentinel))?://.',
   ),
   REDIS_URL_FILE: optional('file whose first line is REDIS_URL'),
   WORKERS: integer(1, 256, 1, 'number of server processes that share the port'),

@@ -5,7 +5,6 @@ import { test, type TestContext } from 'node:test';
 import { setImmediate as immediate } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import type { Allowance } from '../../src/access/policy.ts';
-import { redisUrlFaults } from '../../src/redis/url.ts';
 import { connectRedisLimiter } from '../../src/access/limiter-redis.ts';
 import { freePort } from '../support/ports.ts';
 import { testRedis } from '../support/redis/redis.ts';
@@ -150,22 +149,6 @@ test('the server starts without Redis, and never logs a password', async (t) => 
   const right = await limiterOn(t, redis.url.replace('//', '//:right@'));
   assert.equal((await right.take('a')).remaining, 9);
   assert.deepEqual(right.lines, []);
-});
-
-test('an invalid URL is a fault of the settings that does not show the URL', () => {
-  const good = ['redis://localhost', 'rediss://user:p%40ss@host:6380/2', 'redis://:pw@[::1]:6379', undefined];
-  for (const url of good) assert.deepEqual(redisUrlFaults(url), [], url);
-  const bad = [
-    'redis://:hunter2@[bad',
-    'redis://:hunter2@a b',
-    'redis://:hunter2%zz@h',
-    'redis://:hunter2@/0',
-  ];
-  bad.push('redis://:hunter2@h:99999', 'http://:hunter2@h', 'hunter2', '', 'redis:hunter2', 'REDIS//h');
-  for (const url of bad) {
-    assert.match(redisUrlFaults(url).join(), /^REDIS_URL must begin with redis:/, url);
-    assert.doesNotMatch(redisUrlFaults(url).join(), /hunter2/);
-  }
 });
 
 test('the server starts although its Redis hangs or hangs up', async (t) => {

@@ -6,6 +6,7 @@ import { createLocalQueue } from '../../src/queue/local.ts';
 import { queueOpener } from '../../src/queue/open.ts';
 import type { JobQueue, QueueOptions } from '../../src/queue/queue.ts';
 import { testRedis, type TestRedis } from '../support/redis/redis.ts';
+import { testCluster } from '../support/redis/topologies.ts';
 import { testsWith } from '../support/tests-with.ts';
 
 const quiet = { info: () => undefined, warn: () => undefined, error: () => undefined };
@@ -21,9 +22,16 @@ const PLACES: [name: string, place: (t: TestContext) => Promise<Open | null>][] 
       return redis && ((options) => onRedis(redis, options));
     },
   ],
+  [
+    'bullmq on a Cluster',
+    async (t) => {
+      const redises = await testCluster(t, 0);
+      return redises && ((options) => onRedis(redises, options));
+    },
+  ],
 ];
 
-function onRedis({ url }: TestRedis, options: QueueOptions): JobQueue {
+function onRedis({ url }: Pick<TestRedis, 'url'>, options: QueueOptions): JobQueue {
   return new BullQueue({ ...options, url, name: 'exports-test', log: quiet });
 }
 

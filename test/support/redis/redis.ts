@@ -26,8 +26,16 @@ export async function testRedis(t: TestContext, more: readonly string[] = []): P
   if (program(t, ['redis-server'], ['--version']) === null) return null;
   const port = await freePort();
   const args = [...`--port ${port} --bind 127.0.0.1 --appendonly no --save`.split(' '), '', ...more];
+  const redis = redisOf(port, args, 'Ready to accept connections');
+  t.after(() => redis.kill());
+  await redis.start();
+  return redis;
+}
+
+/** A redis-server with these arguments, which is started once its log has the line `ready`. */
+export function redisOf(port: number, args: readonly string[], ready: string): TestRedis {
   let child: ChildProcess | null = null;
-  const redis: TestRedis = {
+  return {
     port,
     url: `redis://127.0.0.1:${port}`,
     start: async () => {
@@ -36,7 +44,7 @@ export async function testRedis(t: TestContext, more: readonly string[] = []): P
       const said: string[] = [];
       for await (const line of createInterface({ input: started.stdout })) {
         said.push(line);
-        if (line.includes('Ready to accept connections')) {
+        if (line.includes(ready)) {
           started.stdout.resume(); // a full pipe would block it
           return;
         }
@@ -52,7 +60,4 @@ export async function testRedis(t: TestContext, more: readonly string[] = []): P
     pause: () => void child?.kill('SIGSTOP'),
     resume: () => void child?.kill('SIGCONT'),
   };
-  t.after(() => redis.kill());
-  await redis.start();
-  return redis;
 }

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { jwtSettings, signingPair, testIssuer, tokenOf } from '../support/access/issuer.ts';
+import { bearer, keysText } from '../support/access/keys-text.ts';
+import { again } from '../support/again.ts';
+import { temporaryFolder } from '../support/directory.ts';
+import { awaited, order } from '../support/exports/exports.ts';
+import { childServer } from '../support/process/child-server.ts';
+import type { TestRedis } from '../support/redis/redis.ts';
+import { testCluster, testSentinels, type TestRedises } from '../support/redis/topologies.ts';
+
+/** The rows of the sample. */
+const ROWS = 53_940;
+const LIMIT = 4;
+const WORKERS = 2;
+/** An export that nobody makes would be waited for without end. Milliseconds. */
+const LATEST_MS = 300_000;
+
+type Harm = (redis: TestRedis, t: TestContext) => Promise<void>;
+
+const HARMS: Readonly<Record<string, Harm>> = {
+  'is killed': (redis) => redis.kill(),
+  hangs: (redis, t) => {
+    redis.pause();
+    t.after(() => redis.resume());
+    return Promise.resolve();
+  },
+};
+
+const PLACES: [name: string, place: (t: TestContext) => Promise<TestRedises | null>][] = [
+  ['the master of a slot in a Cluster', (t) => testCluster(t, 1)],
+  ['the master that Sentinels watch', (t) => testSentinels(t)],
+];
+
+/** A server of two workers whose clients have tokens, and one of them a key with a limit that it does not reach. */
+async function serverOf(t: TestContext, url: string) {
+  const keysFile = join(await temporaryFolder(t), 'keys.json');
+  writeFileSync(keysFile, keysText([{ name: 'busy', rate: '100000/s' }]));
+  const pair = await signingPair('one');
+  const issuer = await testIssuer(t, [pair]);
+  const server = await childServer(t, {
+    MONGODB_URI: '',
+    WORKERS: String(WORKERS),
+    SAMPLE: 'auto',
+    REDIS_URL: url,
+    RATE_LIMIT: `${LIMIT}/h`,
+    EXPORT_LIMIT: '1000',
+    API_KEYS_FILE: keysFile,
+    ...jwtSettings(issuer),
+  });
+  const rights = { resources: ['items'], actions: ['read'] };
+  const headersOf = async (sub: string) => ({
+    authorization: `Bearer ${await tokenOf(pair, { sub, sluice: rights })}`,
+    connection: 'close', // another worker may answer the next request
+  });
+  return { url: server.url.href.replace(/\/$/, ''), headersOf };
+}
+
+for (const [place, openPlace] of PLACES)
+  for (const [name, harm] of Object.entries(HARMS))
+    test(
+      `${place} ${name} under load: each export is made, limits hold, and each request is answered`,
+      { timeout: LATEST_MS },
+      async (t) => {
+        const redises = await openPlace(t);
+        if (!redises) return;
+        const { url, headersOf } = await serverOf(t, redises.url);
+        const busy = bearer('busy');
+        const ask = async (headers: Record<string, string>) =>
+          (await fetch(`${url}/items?limit=1`, { headers })).status;
+        const subjects = await Promise.all(Array.from({ length: 12 }, (_, n) => headersOf(`subject-${n}`)));
+        const orders = [(await order(url, { category: 'Fair' }, busy)).id];
+        await awaited(url, orders[0] ?? '', undefined, busy);
+        for (const headers of subjects) {
+          const statuses: number[] = [];
+          for (let n = 0; n <= LIMIT; n++) statuses.push(await ask(headers));
+          assert.deepEqual(statuses, [...Array.from({ length: LIMIT }, () => 200), 429]);
+        }
+
+        const statuses = new Set<number>();
+        let admitted = 0;
+        const load = again(async () => {
+          for (const headers of subjects) {
+            const status = await ask(headers);
+            statuses.add(status);
+            if (status === 200) admitted++;
+          }
+          statuses.add(await ask(busy));
+          if (orders.length < 40) orders.push((await order(url, {}, busy)).id);
+        });
+        await load.until(() => orders.length > 5);
+        const former = await redises.holderOf('sluice:*exports-*');
+        await harm(former, t);
+        await redises.replaced(former);
+        const asked = orders.length;
+        await load.until(() => orders.length > Math.min(asked + 3, 39));
+        await load.end();
+
+        assert.deepEqual([...statuses].sort(), [200, 429], 'no request fails, and each token is valid');
+        // While a counter cannot be reached, each process counts by itself.
+        assert.ok(admitted <= subjects.length * LIMIT * WORKERS, `${admitted} admitted`);
+        for (const id of orders.slice(1)) {
+          const done = await awaited(url, id, undefined, busy);
+          assert.equal(done.progress.rows, ROWS);
+        }
+        for (const headers of subjects) assert.equal(await ask(headers), 429, 'the replica has the counter');
+      },
+    );

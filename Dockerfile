@@ -8,7 +8,7 @@ COPY tsconfig.json tsconfig.build.json ./
 COPY clients ./clients
 COPY src ./src
 RUN npm run build && npm prune --omit=dev --ignore-scripts
-# uWebSockets.js brings 16 programs of 5 to 7 MB, for every platform and Node: this image runs one of them.
+# uWebSockets.js brings 20 programs of 5 to 7 MB, for every platform and Node: this image runs one of them.
 RUN find node_modules/uWebSockets.js -name 'uws_*.node' \
   ! -name "uws_$(node -p 'process.platform + "_" + process.arch + "_" + process.versions.modules').node" -delete
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
@@ -41,4 +41,19 @@ test('the lock file pins the content of every package, that of uWebSockets.js am
   assert.ok(INSTALLED.some(([folder]) => folder === 'node_modules/uWebSockets.js'));
   const loose = INSTALLED.filter(([, { integrity }]) => !/^sha512-.{86}==$/.test(integrity ?? ''));
   assert.deepEqual(loose, []);
+});
+
+test('operations.md has the platforms that the native packages have programs for', () => {
+  const root = join(import.meta.dirname, '../..');
+  const modules = join(root, 'node_modules');
+  const engines = readdirSync(join(modules, 'uWebSockets.js')).join(' ');
+  const prebuilds = join(modules, '@photostructure/sqlite/prebuilds');
+  const packages = readdirSync(prebuilds).map((platform) => {
+    const hasEngine = engines.includes(`uws_${platform.replace('-', '_')}_`);
+    const hasMusl = readdirSync(join(prebuilds, platform)).some((name) => name.includes('musl'));
+    return [platform, hasEngine ? 'yes' : 'no', hasMusl ? 'glibc, musl' : 'yes'].join(' | ');
+  });
+  const document = readFileSync(join(root, 'docs/operations.md'), 'utf8');
+  const rows = [...document.matchAll(/^\| ((?:linux|darwin|win32)-\w+ \| \w+ \| [\w, ]+) \|/gm)];
+  assert.deepEqual(rows.map(([, row]) => row).sort(), packages.sort());
 });

@@ -1,3 +1,4 @@
+import type { Span } from '../base/span.ts';
 import type { Sink } from '../pipeline/sink.ts';
 
 /**
@@ -57,6 +58,8 @@ export interface Notes {
   failure: unknown;
   /** The code of the problem when the request was refused for want of a key or a right; null otherwise. */
   refusal: string | null;
+  /** The span of the request; null when no trace is to show it. */
+  span: Span | null;
 }
 
 export interface Ending {
@@ -148,5 +151,6 @@ export function newNotes(): Notes {
     rows: 0,
     failure: null,
     refusal: null,
+    span: null,
   };
 }

@@ -1,5 +1,6 @@
 import { AppError } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
+import { bindSpan, type Span, type Tracer } from '../base/span.ts';
 import { UnfitRowError } from '../rows/arrow/writer.ts';
 import type { FileStore } from '../store/files.ts';
 import { removeLeftovers } from './file.ts';
@@ -45,6 +46,8 @@ export interface AttemptOptions extends WriteOptions {
   /** Resolves after `ms` milliseconds. Rejects when the signal is aborted before that. */
   readonly pause: (ms: number, signal: AbortSignal) => Promise<unknown>;
   readonly log: Log;
+  /** Absent or null: no traces are sent. */
+  readonly tracer?: Tracer | null;
 }
 
 /** Aborts an attempt because the server stops. Another worker takes the job. */
@@ -63,6 +66,7 @@ export async function attempt(
   const { jobs, now, ttlMs, log } = options;
   const { id, lease } = job;
   const { signal } = abort;
+  const span = beginSpan(job, options, signal);
   const beat = startBeat(job, options, abort);
   try {
     await removeLeftovers(id, options); // of a worker that died
@@ -73,11 +77,36 @@ export async function attempt(
     signal.throwIfAborted();
     const progress = { ...beat.progress, rows: file.rows, bytes: file.bytes };
     await jobs.advance(id, lease.token, (held) => complete(held, progress, file, finalAt(now(), ttlMs)));
+    span?.end({ 'sluice.rows': file.rows, 'sluice.bytes': file.bytes });
     log.info({ exportId: id, rows: file.rows, bytes: file.bytes }, 'export complete');
   } catch (error) {
     await beat.end();
-    await failed(job, options, signal.aborted ? signal.reason : error, beat.progress);
+    const reason: unknown = signal.aborted ? signal.reason : error;
+    span?.end({ 'sluice.rows': beat.progress.rows }, faultOf(reason));
+    await failed(job, options, reason, beat.progress);
   }
+}
+
+/** Begins the span of an attempt, in the trace of the order, whose parts the reads with this signal are. */
+function beginSpan(
+  { id, request }: RunningJob,
+  { tracer }: AttemptOptions,
+  signal: AbortSignal,
+): Span | null {
+  const span =
+    tracer?.begin(request.traceparent, () => ({
+      name: `export ${request.resource}`,
+      kind: 'internal',
+      facts: { 'sluice.export.id': id, 'sluice.resource': request.resource, 'sluice.format': request.format },
+    })) ?? null;
+  if (span) bindSpan(signal, span);
+  return span;
+}
+
+/** The kind of what ended an attempt. */
+function faultOf(error: unknown): string {
+  if (error instanceof LeaseLostError) return 'lease-lost';
+  return error instanceof StoppedError ? 'stopped' : failureOf(error).code;
 }
 
 async function failed(

@@ -23,6 +23,7 @@ import { noSuchExport, type Jobs } from './jobs.ts';
 import { resourceFor } from '../resources/query/scope.ts';
 import type { Resource } from '../resources/query/resource.ts';
 import { PLAN_PROBLEMS } from '../resources/resource-routes.ts';
+import { traceparentOf } from '../telemetry/request-spans.ts';
 import { removeLeftovers } from './file.ts';
 import { exportsToJson, exportToJson } from './represent.ts';
 import {
@@ -211,7 +212,9 @@ async function order(
   wanted: () => Promise<ExportRequest>,
   sources: ExportSources,
 ): Promise<Reply> {
-  const job = await jobs.create(client.owner, wanted, request.signal);
+  const traceparent = traceparentOf(request);
+  const read = async () => ({ ...(await wanted()), ...(traceparent !== undefined && { traceparent }) });
+  const job = await jobs.create(client.owner, read, request.signal);
   request.notes.exported = { resource: job.request.resource, rows: 0 };
   await exporter.offer(job.id);
   const { mount } = request.notes;

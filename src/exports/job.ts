@@ -12,6 +12,8 @@ export interface ExportRequest {
   readonly compression: Compression;
   /** The part of the resource that the client's key opens. Absent: all of it. */
   readonly scope?: Scope;
+  /** The trace that the order belongs to. */
+  readonly traceparent?: string;
 }
 
 /** The exclusive right to work on a job until a time. The holder renews it. An attempt with another token lost it. */

@@ -22,9 +22,11 @@ export type OnFinished = (request: Request, ending: Ending, ms: number) => void;
 
 export interface Observer {
   readonly began: () => void;
+  /** The notes of a request name its route. Called before any other work for it. */
+  readonly routed: (request: Request) => void;
   readonly finished: OnFinished;
   /** A stream waits for its client. The returned function is called when the wait is over. */
-  readonly waits: () => () => void;
+  readonly waits: (request: Request) => () => void;
 }
 
 interface ResponderOptions {
@@ -72,6 +74,7 @@ export class Responder {
     request.notes.route = found?.path ?? null;
     request.notes.resource = found?.resource ?? null;
     request.notes.cost = route?.cost ?? 'page';
+    this.#options.observer.routed(request);
     const admission = await this.#options.admissions.admit(request, route ?? null);
     try {
       return await this.#answerAdmitted(request, found, admission);
@@ -101,7 +104,7 @@ export class Responder {
       if (reply.status >= 500) request.notes.failure = error;
     }
     const coded = await applyCoding(reply, coding ?? 'identity', request);
-    const waited = aroundWrites(coded, (write) => write()?.finally(observer.waits()));
+    const waited = aroundWrites(coded, (write) => write()?.finally(observer.waits(request)));
     const encoded = streams.listed(waited, request, client);
     const headers = {
       'x-request-id': requestId,

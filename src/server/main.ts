@@ -28,9 +28,12 @@ import { Slots } from '../store/turns/slots.ts';
 import type { Collection, Store } from '../store/store.ts';
 import type { Logger } from '../telemetry/log.ts';
 import { Metrics } from '../telemetry/metrics.ts';
+import { openTracer } from '../telemetry/opentelemetry.ts';
+import { beginRequestSpan, beginWaitSpan, endRequestSpan } from '../telemetry/request-spans.ts';
 import { auditLog, requestLog } from '../telemetry/request-log.ts';
 import { checkUsers, type Users } from '../users/scope.ts';
 import { USERS } from '../users/row.ts';
+import type { Tracer } from '../base/span.ts';
 import { VERSION } from '../base/version.ts';
 
 /** The largest request body, in bytes. */
@@ -84,7 +87,10 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
   try {
     const slots = new Slots();
     const metrics = new Metrics();
-    const store = await openTimedStore({ ...options, config, log, slots, metrics });
+    const tracer = openTracer(config, log);
+    closes.push(() => tracer?.close());
+    const isTraced = tracer !== null;
+    const store = await openTimedStore({ ...options, config, log, slots, metrics, isTraced });
     closes.push(() => store.close());
     await fillWithSample(store, config, log);
 
@@ -100,7 +106,7 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
     closes.push(() => access.close());
     const sources = () => exportSources(resources.now);
     const exports = (await servesExports(store, config, log))
-      ? await openExports(config, { store, sources, transcoder, log, leaseMs })
+      ? await openExports(config, { store, sources, transcoder, log, leaseMs, tracer })
       : null;
     closes.push(() => exports?.close());
 
@@ -116,7 +122,7 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
       }),
       logBytes: store.size && (() => store.size?.() ?? 0),
     });
-    const parts = { store, metrics, users, transcoder, resources, access, exports };
+    const parts = { store, metrics, tracer, users, transcoder, resources, access, exports };
     const { serve, routes } = appOf(parts, config, log, options, () => closes.isDraining);
     const { engine, warning } = createEngine(config.HTTP_ENGINE, {
       serve: options.tap?.(serve, routes) ?? serve,
@@ -209,6 +215,8 @@ function checksOf(resources: readonly OpenResource[], users: Users | null): Read
 interface Parts {
   readonly store: Store;
   readonly metrics: Metrics;
+  /** null: no traces are sent. */
+  readonly tracer: Tracer | null;
   readonly users: Users | null;
   readonly transcoder: Transcoder;
   readonly resources: ServedResources;
@@ -218,7 +226,7 @@ interface Parts {
 
 /** The application over the opened parts. */
 function appOf(
-  { store, metrics, users, transcoder, resources, access, exports }: Parts,
+  { store, metrics, tracer, users, transcoder, resources, access, exports }: Parts,
   config: Config,
   log: Logger,
   { heartbeatMs = HEARTBEAT_MS, gather = ALONE }: ServerOptions,
@@ -245,11 +253,23 @@ function appOf(
     readMount: access.readMount,
     observer: {
       began: () => metrics.began(),
-      waits: () => metrics.waits(),
-      finished: (...request) => {
-        metrics.finished(...request);
-        logged(...request);
-        audited?.(...request);
+      routed: (request) => {
+        if (tracer) beginRequestSpan(tracer, request);
+      },
+      waits: (request) => {
+        const over = metrics.waits();
+        const endSpan = beginWaitSpan(request);
+        if (endSpan === null) return over;
+        return () => {
+          over();
+          endSpan();
+        };
+      },
+      finished: (request, ending, ms) => {
+        metrics.finished(request, ending, ms);
+        endRequestSpan(request, ending);
+        logged(request, ending, ms);
+        audited?.(request, ending, ms);
       },
     },
     document: { version: VERSION, withKeys: config.needsKeys, limited: config.RATE_LIMIT !== null },

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../base/log.ts';
+import type { Tracer } from '../base/span.ts';
 import { queueOpener, type QueueSettings } from '../queue/open.ts';
 import type { Transcoder } from '../rows/rows.ts';
 import type { FilesPlace } from '../store/bucket/place.ts';
@@ -26,6 +27,7 @@ interface OpenExportsOptions {
   readonly sources: () => ExportSources;
   readonly transcoder: Transcoder;
   readonly log: Log;
+  readonly tracer: Tracer | null;
   /** How long an export stays reserved for a worker that has stopped renewing its lease. Milliseconds; 10 s by default. */
   readonly leaseMs?: number | undefined;
 }
@@ -54,7 +56,7 @@ export async function servesExports(
 /** Opens what the settings ask for, and starts to work on exports. `close` ends both. */
 export async function openExports(
   settings: ExportSettings,
-  { store, sources, transcoder, log, leaseMs = LEASE_MS }: OpenExportsOptions,
+  { store, sources, transcoder, log, tracer, leaseMs = LEASE_MS }: OpenExportsOptions,
 ) {
   const records = await store.records(EXPORTS);
   const now = () => new Date();
@@ -68,6 +70,7 @@ export async function openExports(
     sources,
     transcoder,
     log,
+    tracer,
     leaseMs,
     pause: (ms, signal) => sleep(ms, undefined, { signal }),
     openQueue: await queueOpener(settings, log, async () => String(await jobs.storeId())),

@@ -20,6 +20,8 @@ interface StoreParts {
   readonly log: Logger;
   readonly slots: Slots;
   readonly metrics: Metrics;
+  /** Whether reads become spans. */
+  readonly isTraced: boolean;
   readonly tapStore?: (store: Store) => Store;
 }
 
@@ -35,9 +37,9 @@ export function isOwn(config: Pick<Config, 'resources' | 'declaresItems' | 'SAMP
 
 /** Opens the store, whose operations the metrics then time. */
 export async function openTimedStore(parts: StoreParts): Promise<Store> {
-  const { config, log, slots, metrics, tapStore } = parts;
+  const { config, log, slots, metrics, isTraced, tapStore } = parts;
   const opened = await openStore(config, slots, log, { adopts: asksForItems(config) });
-  return timedStore(tapStore ? tapStore(opened) : opened, metrics);
+  return timedStore(tapStore ? tapStore(opened) : opened, metrics, isTraced);
 }
 
 /**

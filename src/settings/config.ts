@@ -54,6 +54,8 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     cacheDirectory: cacheDirectory(environment),
     resources: declared.resources,
     declaresItems: declared.items,
+    /** As OpenTelemetry reads it, which asks the environment alone. */
+    samplesByParent: !/^(always_o|traceidratio)/.test(environment.OTEL_TRACES_SAMPLER ?? ''),
   };
 }
 
@@ -84,7 +86,7 @@ function checkForms(given: NodeJS.ProcessEnv): { settings: Settings | null; faul
     const text = String(value);
     const fault = faultOf(text, form);
     // Never show the value of a URI: it may contain a password.
-    const got = /_UR[IL]$/.test(name) ? '' : `; got ${JSON.stringify(text)}`;
+    const got = /(_UR[IL]|_ENDPOINT)$/.test(name) ? '' : `; got ${JSON.stringify(text)}`;
     if (fault === null) settings[name] = valueOf(text, form);
     else faults.push(`${name} must be ${fault}${got}`);
   }

@@ -1,6 +1,6 @@
 /** Settings whose whole value is a secret. */
 const SECRET = /(ACCESS_KEY(_ID)?|SESSION_TOKEN)$/;
-const URL_WITH_PASSWORD = /_UR[IL]$/;
+const URL_WITH_PASSWORD = /(_UR[IL]|_ENDPOINT)$/;
 const HIDDEN = '***';
 
 /** The value of a setting without what must not be shown. */

@@ -171,6 +171,10 @@ export const SETTINGS = Type.Object({
     'auto',
     'auto: text on a terminal, otherwise one JSON object per line',
   ),
+  OTEL_EXPORTER_OTLP_ENDPOINT: optional(
+    'collector of OpenTelemetry that gets traces over OTLP/HTTP; unset: none are made',
+    '^https?://.',
+  ),
 });
 
 /** Formats the settings as a text table, for `sluice serve --help`. */

@@ -237,7 +237,8 @@ function placeOf({ route, resource }: Pick<Notes, 'route' | 'resource'>): Place 
 
 const NONE: Place = { route: 'none' };
 
-const METHODS: ReadonlySet<string> = new Set('GET HEAD POST PUT PATCH DELETE OPTIONS'.split(' '));
+/** The methods that routes have. */
+export const METHODS: ReadonlySet<string> = new Set('GET HEAD POST PUT PATCH DELETE OPTIONS'.split(' '));
 
 /** The label of a method. A client may send any, so all that no route has are one. */
 function methodOf(method: string): string {

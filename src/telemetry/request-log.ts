@@ -30,8 +30,8 @@ type RequestLogger = Record<Level, (details: object, message: string) => void> &
 };
 
 const LONGEST_PATH = 256;
-/** W3C Trace Context, 3.2. */
-const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
+/** W3C Trace Context, 3.2: version, trace, parent and flags. */
+export const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
 
 /** Logs a line for every request, without its query and headers but X-Request-Id and traceparent, in harmless form. */
 export function requestLog(log: RequestLogger): OnFinished {

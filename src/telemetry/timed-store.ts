@@ -1,4 +1,6 @@
 import { AppError } from '../base/errors.ts';
+import { spanOf, type SpanBeginning } from '../base/span.ts';
+import type { ReadBatch } from '../store/batch.ts';
 import type { RecordDeclaration } from '../store/records.ts';
 import type { RowReader, Store } from '../store/store.ts';
 import type { Metrics } from './metrics.ts';
@@ -12,13 +14,18 @@ const OPERATIONS: ReadonlyMap<string, string> = new Map([
   ['nextValue', 'values'],
 ]);
 
-/** Wraps a store and reports the duration of its operations to the meter. */
-export function timedStore(store: Store, meter: Meter): Store {
+/**
+ * Wraps a store and reports the duration of its operations to the meter. `isTraced`: those that are done for a sampled
+ * request or export become parts of its span.
+ */
+export function timedStore(store: Store, meter: Meter, isTraced = false): Store {
+  const timedOf = <T extends RowReader>(rows: T, collection: string): T =>
+    timed(rows, meter, isTraced ? { 'db.system.name': store.name, 'db.collection.name': collection } : null);
   return {
     name: store.name,
     files: store.files,
-    open: async (...call) => timed(await store.open(...call), meter),
-    records: async (declaration) => timed(await store.records(declaration), meter),
+    open: async (...call) => timedOf(await store.open(...call), call[0].collection),
+    records: async (declaration) => timedOf(await store.records(declaration), declaration.collection),
     list: (database) => store.list(database),
     ping: () => store.ping(),
     close: () => store.close(),
@@ -29,11 +36,16 @@ export function timedStore(store: Store, meter: Meter): Store {
   };
 }
 
-function timed<T extends RowReader>(rows: T, meter: Meter): T {
+/** What all spans of a collection say. */
+type Place = Readonly<Record<'db.system.name' | 'db.collection.name', string>>;
+
+function timed<T extends RowReader>(rows: T, meter: Meter, place: Place | null): T {
   const own: Record<string, Operation> = {};
   for (const [method, name] of OPERATIONS) {
     const work: unknown = Reflect.get(rows, method);
-    if (typeof work === 'function') own[method] = timer(work as Operation, meter.storeOperation(name));
+    if (typeof work !== 'function') continue;
+    const traced = place ? tracedWork(work as Operation, name, place) : (work as Operation);
+    own[method] = timer(traced, meter.storeOperation(name));
   }
   const read: RowReader['read'] = async (...call) => {
     const batch = await (own.read as RowReader['read'])(...call);
@@ -54,6 +66,29 @@ function timer(work: Operation, gauge: (ms: number, hasFailed: boolean) => void)
     } catch (error) {
       // An operation that its caller aborted, or that asked for something missing, is no failure of the store.
       if (error instanceof AppError && error.status >= 500) gauge(performance.now() - began, true);
+      throw error;
+    }
+  };
+}
+
+/** Makes each call whose signal has a span a part of that. Other calls cost one look at a map. */
+function tracedWork(work: Operation, operation: string, place: Place): Operation {
+  const beginning: SpanBeginning = {
+    name: `${operation} ${place['db.collection.name']}`,
+    kind: 'client',
+    facts: { ...place, 'db.operation.name': operation },
+  };
+  return async (...call) => {
+    const signal = call.at(-1) as AbortSignal; // what has none has no span
+    const span = spanOf(signal)?.part(beginning);
+    if (!span) return work(...call);
+    try {
+      const result = await work(...call);
+      const rows = operation === 'read' ? (result as ReadBatch).rows : null;
+      span.end(rows === null ? {} : { 'db.response.returned_rows': rows });
+      return result;
+    } catch (error) {
+      span.end({}, error instanceof AppError ? error.code : signal.aborted ? 'aborted' : 'internal');
       throw error;
     }
   };

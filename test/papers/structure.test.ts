@@ -35,6 +35,10 @@ const OWNERS: [library: string, files: RegExp][] = [
   ['parquet-wasm', /^pipeline\/parquet-thread\.mjs$/],
   ['rate-limiter-flexible', /^access\/limiter-redis\.ts$/],
   ['jose', /^access\/token-check\.ts$/],
+  ...['api', 'exporter-trace-otlp-proto', 'resources', 'sdk-trace-base'].map((name): [string, RegExp] => [
+    `@opentelemetry/${name}`,
+    /^telemetry\/opentelemetry\.ts$/,
+  ]),
   ['hdr-histogram-js', /^load\/histogram\.ts$/],
 ];
 

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { storeUnavailable } from '../../base/errors.ts';
+import { passSpan } from '../../base/span.ts';
 
 /**
  * Runs `work` with a signal that aborts with the caller's, or with `store-unavailable` after `ms` milliseconds (null:
@@ -12,6 +13,7 @@ export async function withDeadline<T>(
 ): Promise<T> {
   signal?.throwIfAborted();
   const controller = new AbortController();
+  if (signal) passSpan(signal, controller.signal);
   const onAbort = () => controller.abort(signal?.reason);
   const onTime = () => controller.abort(tooLate(ms));
   const timer = ms === null ? null : setTimeout(onTime, ms);
@@ -82,6 +84,7 @@ export async function settlesWithin(promise: Promise<unknown>, ms: number): Prom
 export function firstAbort(signals: readonly AbortSignal[], until: AbortSignal): AbortSignal {
   const own = new AbortController();
   setMaxListeners(0, own.signal, until); // one for each set
+  for (const one of signals) passSpan(one, own.signal);
   const listen = (one: AbortSignal, options: { readonly signal?: AbortSignal }) =>
     one.aborted ? own.abort(one.reason) : one.addEventListener('abort', () => own.abort(one.reason), options);
   for (const one of signals) listen(one, { signal: until });

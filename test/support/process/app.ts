@@ -58,7 +58,12 @@ export async function appOn(
       mayGoOn: () => true,
     },
     readMount: () => '',
-    observer: { began: () => undefined, finished: () => undefined, waits: () => () => undefined },
+    observer: {
+      began: () => undefined,
+      routed: () => undefined,
+      finished: () => undefined,
+      waits: () => () => undefined,
+    },
     document: { version: '0', ...document },
     metrics: () => Promise.resolve([]),
     streams: new OpenStreams(),

@@ -77,8 +77,8 @@ async function readResult(path: string): Promise<LoadResult> {
 }
 
 async function load(command: LoadCommand, { stderr, isTTY, signal }: LoadIo): Promise<LoadResult> {
-  const { url, keyFile, writeKeyFile } = command;
-  const requests = new Requests(url, await readKey(keyFile));
+  const { url, keyFile, writeKeyFile, trace } = command;
+  const requests = new Requests(url, await readKey(keyFile), trace);
   const prefix = url.pathname.replace(/\/+$/, '');
   const { metrics, metricsKeyFile } = command;
   const metricsAt =

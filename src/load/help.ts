@@ -45,6 +45,7 @@ Time:
   --metrics URL        where the metrics of the server are, if a proxy keeps them from the tested URL
   --metrics-key-file F a file with the API key for that
   --expect-refusals    answers with 429 and 503 are no reason for exit code 1
+  --trace              each page and stream begins a sampled trace (traceparent); the slowest requests are named with theirs
   --json FILE|-        writes all that was measured as JSON; - is standard output
   --report FILE        writes a report as one HTML page: latencies by percentile, rates and errors over time, each
                        puller, the slowest requests, and the side of the server

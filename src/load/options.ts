@@ -40,6 +40,8 @@ export interface LoadCommand {
   readonly rampSeconds: number;
   readonly find: Condition | null;
   readonly expectRefusals: boolean;
+  /** Whether pages and streams begin traces. */
+  readonly trace: boolean;
   readonly keyFile: string | null;
   /** The URL of the metrics, where the tested URL does not have them. */
   readonly metrics: URL | null;

@@ -47,6 +47,7 @@ export class PageReader {
   #intended = 0;
   #sent = 0;
   #isConditional = false;
+  #trace: string | null = null;
   #head: Head | null = null;
   #checked: CheckedPage | null = null;
 
@@ -72,7 +73,9 @@ export class PageReader {
     this.#isConditional = tag !== undefined;
     this.#head = null;
     this.#checked = check(query);
-    this.#connection.send(requests.get(path, { coding, accept: 'application/json', tag }), this);
+    this.#trace = requests.newTrace();
+    const form = { coding, accept: 'application/json', tag, trace: this.#trace };
+    this.#connection.send(requests.get(path, form), this);
   }
 
   close(): void {
@@ -125,6 +128,7 @@ export class PageReader {
     const head = this.#head;
     const query = this.#query;
     const path = this.#path;
+    const traceId = this.#trace;
     const waited = this.#sent - this.#intended;
     if (!query) throw new TypeError('an answer without a request');
     this.#query = null;
@@ -134,6 +138,7 @@ export class PageReader {
       query: query.walks ? nameOf({ ...query, path }) : path,
       status: head?.status ?? 0,
       requestId: head?.header('x-request-id') ?? null,
+      traceId,
     });
     this.#options.onEnd(this, { outcome, intended: this.#intended, shown, reason, isUnreachable });
   }

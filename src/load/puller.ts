@@ -161,7 +161,9 @@ export class Puller {
     const coding = compression === 'none' ? 'identity' : compression;
     const path = url.pathname + url.search;
     const row = this.#row;
-    const content = new StreamContent(requests.origin, requests.get(path, { accept, coding }), {
+    const traceId = requests.newTrace();
+    const request = requests.get(path, { accept, coding, trace: traceId });
+    const content = new StreamContent(requests.origin, request, {
       bytes: (number) => {
         row.bytes += number;
         recorder.add('bytes', number);
@@ -175,6 +177,7 @@ export class Puller {
           query: path,
           status: head.status,
           requestId: head.header('x-request-id'),
+          traceId,
         }));
       },
       gap: (ms) => (row.longestGap = Math.max(row.longestGap, ms)),

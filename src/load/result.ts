@@ -163,6 +163,8 @@ export interface SlowRequest {
   readonly status: number;
   /** X-Request-Id of the answer, with which the server's log names it. */
   readonly requestId: string | null;
+  /** The trace that it began. null without --trace. */
+  readonly traceId: string | null;
 }
 
 export interface FoundRate {

@@ -16,8 +16,8 @@ export function summaryOf(result: LoadResult): string {
     ...result.slowest
       .slice(0, MOST_SLOW)
       .map(
-        ({ latency, query, status, requestId }) =>
-          `slow: ${ms(latency)} ms, ${status} ${query}, request id ${requestId ?? 'unknown'}`,
+        ({ latency, query, status, requestId, traceId }) =>
+          `slow: ${ms(latency)} ms, ${status} ${query}, request id ${requestId ?? 'unknown'}${traceId === null ? '' : `, trace ${traceId}`}`,
       ),
     ...(found
       ? [`capacity with ${found.condition}: ${rate(found.held)}; ${found.why ?? 'no rate broke it'}`]

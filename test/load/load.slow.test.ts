@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { loading } from '../support/load/loading.ts';
 import { listening } from '../support/ports.ts';
 import { temporaryFolder } from '../support/directory.ts';
+import { startCollector } from '../support/telemetry/collector.ts';
 import { serverOn } from '../support/process/server.ts';
 
 const ROWS = 300;
@@ -43,6 +44,25 @@ test('a load of pages, streams and followers is counted and proved', async (t) =
   assert.equal(result.target.resources[0]?.rows, ROWS);
   assert.ok((result.series[0]?.server?.memory ?? 0) > 0 || result.series.length < 3);
   assert.match(result.slowest[0]?.requestId ?? '', /^[\w-]{36}$/);
+});
+
+test('with --trace the slowest requests are named with traces that the server has sent', async (t) => {
+  const collector = await startCollector(t);
+  const server = await serverOn(t, { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
+  await server.insert([{ _id: 'a', category: 'toys', price: 1 }]);
+  const words = [server.url, '--pages', '20/s', '--pullers', '1', ...SHORT];
+  const untraced = await loading(words);
+  assert.ok(untraced.result?.slowest.every(({ traceId }) => traceId === null));
+  const { result, said } = await loading([...words, '--trace']);
+  const ids = (result?.slowest ?? []).map(({ traceId }) => traceId ?? '');
+  assert.ok(ids.length > 0, said);
+  assert.match(said, /, trace [0-9a-f]{32}\n/);
+  await server.close();
+  const sent = new Set(collector.spans.map(({ trace }) => trace));
+  assert.deepEqual(
+    ids.filter((id) => !sent.has(id)),
+    [],
+  );
 });
 
 test('refusals are counted apart, and are a reason for exit code 1 unless they are expected', async (t) => {

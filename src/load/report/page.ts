@@ -200,4 +200,5 @@ const SLOWEST: readonly Column<LoadResult['slowest'][number]>[] = [
   { name: 'status', of: ({ status }) => String(status), is: 'n' },
   { name: 'query', of: ({ query }) => query, is: 'q' },
   { name: 'request id', of: ({ requestId }) => requestId ?? '', is: 'q' },
+  { name: 'trace', of: ({ traceId }) => traceId ?? '', is: 'q' },
 ];

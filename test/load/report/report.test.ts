@@ -49,7 +49,8 @@ test('the report shows the verdict, each puller and the id of each slow request,
   const page = reportOf(sample, sample);
   for (const reason of sample.verdict.reasons)
     assert.ok(page.includes(reason.replaceAll('"', '&quot;')), reason);
-  for (const { requestId } of sample.slowest) assert.ok(page.includes(requestId ?? '?'));
+  for (const { requestId, traceId } of sample.slowest)
+    assert.ok(page.includes(requestId ?? '?') && page.includes(traceId ?? '?'));
   assert.equal(page.match(/<td>(full|slow|stalled)<\/td>/g)?.length, sample.pullers.length);
   assert.doesNotMatch(page, /(src|href)=|@import|<script|url\(/);
 });

@@ -183,6 +183,7 @@ export const SAMPLE: LoadResult = {
     query: '/items?limit=50',
     status: 200,
     requestId: `7f58f13b-8b94-42bf-84bc-f3cd89cef02${n}`,
+    traceId: `0af7651916cd43dd8448eb211c80319${n}`,
   })),
   found: null,
   verdict: {

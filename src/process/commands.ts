@@ -47,6 +47,7 @@ Usage:
   sluice users import FILE write users with their ids and times
   sluice doctor [MONGODB_URI]
                            say which promises hold with this store on this machine
+  sluice conform URL       say whether a server keeps to the protocol
   sluice pull URL -o FILE  download a stream into a file: verify it, and resume it after cuts
   sluice types URL         write types of TypeScript for the rows of a server
   sluice load URL          put a load on a server, and measure it
@@ -80,6 +81,7 @@ const importing = () => import('../import/command.ts');
 const pulling = () => import('../pull/command.ts');
 const loading = () => import('../load/command.ts');
 const typing = () => import('../typescript/command.ts');
+const conforming = () => import('../conform/command.ts');
 
 const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
   ['serve', { help: SERVE_HELP, run: serve }],
@@ -96,6 +98,13 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
   ['users', { help: USERS_HELP, run: transferUsers }],
   ['pull', { help: async () => (await pulling()).PULL_HELP, run: pull }],
   ['types', { help: async () => (await typing()).TYPES_HELP, run: types }],
+  [
+    'conform',
+    {
+      help: async () => (await conforming()).CONFORM_HELP,
+      run: async (argv) => (await conforming()).runConform(argv, process.stdout),
+    },
+  ],
   ['load', { help: async () => (await loading()).LOAD_HELP, run: load }],
 ]);
 

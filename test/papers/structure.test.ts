@@ -127,6 +127,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['exports', 'import'],
   ['pull'],
   ['load', 'typescript', 'web'],
+  ['conform'],
   ['settings'],
   ['server'],
   ['process'],

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { parse } from 'yaml';
+import { program } from '../support/process/programs.ts';
+import { caseServer, type ProtocolCase } from '../support/protocol/case-server.ts';
+import { readByPython, READERS, type Reading, type ReadJob } from '../support/protocol/readers.ts';
+
+const CASES = ['rows', 'changes'].flatMap(
+  (name) => parse(readFileSync(join(import.meta.dirname, `${name}.yaml`), 'utf8')) as ProtocolCase[],
+);
+
+/** Seconds. A case whose server is silent for good sets its own. */
+const TIMEOUT = 60;
+const RETRY_FOR = 120;
+
+async function prepared(t: TestContext, reader: string) {
+  const cases = CASES.filter(({ except }) => except?.[reader] === undefined);
+  return Promise.all(
+    cases.map(async (one) => {
+      const { url, asked } = await caseServer(t, one);
+      const { reads, query, since = null, givesUp, timeout = TIMEOUT } = one;
+      const address = `${url}/items${query === undefined ? '' : `?${query}`}`;
+      const job: ReadJob = { reads, url: address, since, timeout, retryFor: givesUp ? 0 : RETRY_FOR };
+      return { one, asked, job };
+    }),
+  );
+}
+
+const NAMES = ['cursor', 'since', 'limit'];
+
+/** A stream that follows takes as its cursor what changes take as since. */
+function parametersIn({ reads }: ProtocolCase, query: URLSearchParams): Record<string, string> {
+  const named = [...query].filter(([name]) => NAMES.includes(name));
+  return Object.fromEntries(
+    named.map(([name, value]) => [reads === 'changes' && name === 'cursor' ? 'since' : name, value]),
+  );
+}
+
+/** Compares what a reader gave, asked and said with the case. */
+function compare(one: ProtocolCase, asked: readonly URL[], reading: Reading): void {
+  const { name, yields, ends, status, asks } = one;
+  const { says } = reading;
+  const found = asked.map(({ searchParams }) => parametersIn(one, searchParams));
+  assert.deepEqual(
+    { yields: reading.yields, ends: reading.ends, asks: found },
+    { yields, ends, asks },
+    `${name}: ${says}`,
+  );
+  if (status !== undefined) assert.equal(reading.status, status, name);
+}
+
+for (const [reader, read] of Object.entries(READERS))
+  test(`${reader} reads every case as the protocol says`, async (t) => {
+    const ready = await prepared(t, reader);
+    const results = await Promise.allSettled(
+      ready.map(async ({ one, asked, job }) => {
+        const began = performance.now();
+        compare(one, asked, await read(job));
+        assert.ok(performance.now() - began >= (one.atLeastMs ?? 0), one.name);
+      }),
+    );
+    const failures = results.flatMap((result) =>
+      result.status === 'rejected' ? [String(result.reason)] : [],
+    );
+    assert.equal(failures.join('\n'), '');
+  });
+
+test('the Python client reads every case as the protocol says', async (t) => {
+  const python = program(t, ['python3'], ['--version']);
+  if (python === null) return;
+  const ready = await prepared(t, 'python');
+  const readings = await readByPython(
+    python,
+    ready.map(({ job }) => job),
+  );
+  for (const [n, { one, asked }] of ready.entries()) {
+    const reading = readings[n];
+    assert.ok(reading);
+    compare(one, asked, reading);
+  }
+});

@@ -1,0 +1,34 @@
+"""Reads the cases that standard input has as JSON, all at the same time, and writes what became of each."""
+
+import json
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import sluice_client as sluice
+
+
+def line(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def read(job: dict) -> dict:
+    yields: list = []
+    options = {"timeout": job["timeout"], "retry_for": job["retryFor"]}
+    try:
+        if job["reads"] == "rows":
+            for row in sluice.rows(job["url"], **options):
+                yields.append(line(row))
+            return {"yields": yields, "ends": "whole"}
+        for batch in sluice.changes(job["url"], job["since"], **options):
+            for change in batch.changes:
+                yields.append(line({"removed": {"id": change.id}} if change.removed else change.row))
+        return {"yields": yields, "ends": "current"}
+    except sluice.Interrupted as error:
+        return {"yields": yields, "ends": "interrupted", "says": str(error)}
+    except sluice.Refused as error:
+        return {"yields": yields, "ends": "refused", "status": error.status, "says": str(error)}
+
+
+jobs = json.load(sys.stdin)
+with ThreadPoolExecutor(len(jobs)) as pool:
+    json.dump(list(pool.map(read, jobs)), sys.stdout)

@@ -1,0 +1,140 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { pathToFileURL } from 'node:url';
+import type * as client from '../../../clients/javascript/sluice.ts';
+import { Requests } from '../../../src/load/http/requests.ts';
+import { StreamContent } from '../../../src/load/http/stream-content.ts';
+import { BEGINNING, DEFAULTS, Interruption, Refusal } from '../../../src/pull/pull.ts';
+import { provedRows, type GetContent } from '../../../src/pull/proved-rows.ts';
+
+const ROOT = join(import.meta.dirname, '../../..');
+
+/** A case that a reader is to read. Times in seconds. */
+export interface ReadJob {
+  readonly reads: 'rows' | 'changes';
+  /** The URL of the resource, with its query. */
+  readonly url: string;
+  readonly since: string | null;
+  readonly retryFor: number;
+  readonly timeout: number;
+}
+
+/** What a reader made of a case. */
+export interface Reading {
+  /** The lines that it gave. */
+  readonly yields: readonly string[];
+  readonly ends: string;
+  readonly status?: number | null;
+  readonly says?: string;
+}
+
+export type CaseReader = (job: ReadJob) => Promise<Reading>;
+
+function ending(error: unknown): Omit<Reading, 'yields'> {
+  if (error instanceof Interruption) return { ends: 'interrupted', says: error.message };
+  if (error instanceof Refusal) return { ends: 'refused', status: error.status ?? null, says: error.message };
+  throw error;
+}
+
+/** A reader of src/pull, by whatever requests it gets its bytes. */
+const byPull =
+  (getContent: GetContent): CaseReader =>
+  async ({ reads, url, since, retryFor, timeout }) => {
+    const follow = reads === 'changes';
+    const address = new URL(url);
+    address.pathname += follow ? '/changes' : '/stream';
+    const { signal } = new AbortController();
+    const from = { ...BEGINNING, cursor: since };
+    const times = { retryForMs: retryFor * 1000, idleMs: timeout * 1000 };
+    let proved = '';
+    let held: Buffer[] = [];
+    const lines = () => proved.split('\n').slice(0, -1);
+    try {
+      for await (const step of provedRows(address, {
+        ...DEFAULTS,
+        ...times,
+        signal,
+        follow,
+        from,
+        getContent,
+      })) {
+        if (step.kind === 'rows') held.push(Buffer.from(step.bytes));
+        else if (step.kind === 'void') held = [];
+        else if (step.kind === 'restart') return { yields: lines(), ends: 'refused', status: 410 };
+        else {
+          proved += Buffer.concat(held).toString();
+          held = [];
+          if (follow && step.upToDate) return { yields: lines(), ends: 'current' };
+        }
+      }
+      return { yields: lines(), ends: 'whole' };
+    } catch (error) {
+      return { yields: lines(), ...ending(error) };
+    }
+  };
+
+/** The requests of `sluice load`. */
+const getByLoad: GetContent = async (url, accept) => {
+  const requests = new Requests(new URL(url.origin), null);
+  const content = new StreamContent(
+    requests.origin,
+    requests.get(url.pathname + url.search, { accept, coding: 'identity' }),
+    { bytes: () => undefined, firstByte: () => undefined, gap: () => undefined },
+  );
+  return content.decoded((await content.head()).header('content-encoding'));
+};
+
+const BUILT = pathToFileURL(join(ROOT, 'src/web/clients/sluice.mjs')).href;
+
+const byModule: CaseReader = async ({ reads, url, since, retryFor, timeout }) => {
+  const { rows, follow, SluiceError } = (await import(BUILT)) as typeof client;
+  const yields: string[] = [];
+  const options = { retryFor, timeout };
+  try {
+    if (reads === 'rows') {
+      for await (const row of rows(url, options)) yields.push(JSON.stringify(row));
+      return { yields, ends: 'whole' };
+    }
+    for await (const { changes, upToDate } of follow(url, { ...options, since: since ?? 'now' })) {
+      yields.push(...changes.map(({ id, row }) => JSON.stringify(row ?? { removed: { id } })));
+      if (upToDate) break;
+    }
+    return { yields, ends: 'current' };
+  } catch (error) {
+    if (!(error instanceof SluiceError)) throw error;
+    const { name, message, status = null } = error;
+    return name === 'Interrupted'
+      ? { yields, ends: 'interrupted', says: message }
+      : { yields, ends: 'refused', status, says: message };
+  }
+};
+
+/** The explorer's requests take the key of their tab. */
+const SESSION = { getItem: () => null };
+
+const PAGE = pathToFileURL(join(ROOT, 'src/web/page/api.ts')).href;
+
+const byExplorer: CaseReader = async (job) => {
+  Object.assign(globalThis, { sessionStorage: SESSION });
+  // Files of the page have the types of a browser, which these have not.
+  const { PROVING } = (await import(PAGE)) as { PROVING: { getContent: GetContent } };
+  return byPull((url, accept, options) => PROVING.getContent(url, accept, options))(job);
+};
+
+export const READERS: Readonly<Record<string, CaseReader>> = {
+  pull: byPull((url, accept, options) => DEFAULTS.getContent(url, accept, options)),
+  'sluice.mjs': byModule,
+  load: byPull(getByLoad),
+  explorer: byExplorer,
+};
+
+/** Reads cases with the Python client, all at the same time in one process. */
+export async function readByPython(python: string, jobs: readonly ReadJob[]): Promise<readonly Reading[]> {
+  const child = spawn(python, [join(import.meta.dirname, 'readers.py')], {
+    env: { ...process.env, PYTHONPATH: join(ROOT, 'clients/python/src') },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  child.stdin.end(JSON.stringify(jobs));
+  return JSON.parse(await text(child.stdout)) as Reading[];
+}

@@ -49,23 +49,39 @@ export class JsonCursor {
     return this.bytes[this.at] === BRACE;
   }
 
-  /** Writes the text of the string at the cursor in UTF-8. */
+  /** Writes the text of the string at the cursor in UTF-8. Mostly it has no escapes, and is written while its end is looked for. */
   protected text(): void {
     const row = this.bytes;
     const from = this.at + 1;
-    let hasEscapes = false;
+    const writer = this.writer;
+    writer.room(row.length - from);
+    const { bytes } = writer;
+    let { at } = writer;
     let end = from;
+    let byte = row[end] ?? 0;
+    while (byte >= SPACE && byte !== QUOTE && byte !== BACKSLASH) {
+      bytes[at++] = byte;
+      byte = row[++end] ?? 0;
+    }
+    if (byte !== QUOTE) {
+      this.#textWithEscapes(from, end);
+      return;
+    }
+    writer.at = at;
+    this.at = end + 1;
+  }
+
+  /** The same. `end`: where the first backslash is, or a character that may not be there. */
+  #textWithEscapes(from: number, end: number): void {
+    const row = this.bytes;
     for (let byte = row[end] ?? 0; byte !== QUOTE; byte = row[++end] ?? 0) {
       if (byte < SPACE) {
         this.#unescaped(from, end); // a fault before it comes first
         this.fault(OF_TEXT, end);
       }
-      if (byte !== BACKSLASH) continue;
-      hasEscapes = true;
-      end++;
+      if (byte === BACKSLASH) end++;
     }
-    if (!hasEscapes) this.writer.put(row, from, end);
-    else if (!this.#putMeant(from, end)) this.writer.put(UTF8.encode(this.#unescaped(from, end)));
+    if (!this.#putMeant(from, end)) this.writer.put(UTF8.encode(this.#unescaped(from, end)));
     this.at = end + 1;
   }
 

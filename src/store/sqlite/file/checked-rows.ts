@@ -71,13 +71,22 @@ function sumOf(document: Uint8Array): number {
 
 /** A document as it is stored. */
 export function storedRow(document: Uint8Array): Uint8Array {
-  // One memory for each would be most of the garbage of an import.
-  const row = Buffer.allocUnsafe(HEAD_BYTES + document.length);
-  row[0] = BSON_TYPE.document;
-  row.writeUInt32LE(sumOf(document), 1);
-  row[HEAD_BYTES - 1] = 0;
-  row.set(document, HEAD_BYTES);
+  const row = Buffer.allocUnsafe(storedLength(document));
+  putRow(row, 0, document);
   return row;
+}
+
+/** The bytes that a document takes as it is stored. */
+export function storedLength(document: Uint8Array): number {
+  return HEAD_BYTES + document.length;
+}
+
+/** Puts a document as it is stored at a place of bytes that have room for it. */
+export function putRow(bytes: Buffer, at: number, document: Uint8Array): void {
+  bytes[at] = BSON_TYPE.document;
+  bytes.writeUInt32LE(sumOf(document), at + 1);
+  bytes[at + HEAD_BYTES - 1] = 0;
+  bytes.set(document, at + HEAD_BYTES);
 }
 
 /** The document in a stored row. Throws DamagedRowError when it is not the one that was written. */

@@ -2,10 +2,11 @@ import { KEY_EXISTS } from '../../bookmark.ts';
 import type { FilledRow, HowToFill } from '../../collection.ts';
 import { compareKeys, type Key } from '../../values/keys.ts';
 import { ChangeSet, withUnusable } from './change-set.ts';
-import { documentAt, documentIn, storedRow } from '../file/checked-rows.ts';
+import { documentAt, documentIn } from '../file/checked-rows.ts';
 import type { Core } from '../core.ts';
 import { diskFull, freeBytes, RESERVE_BYTES } from '../file/errors.ts';
 import type { ImportLease } from './import-lease.ts';
+import { PendingRows } from './pending-rows.ts';
 import { keyOfRow, keyRow } from '../file/keyed.ts';
 import { columnOf, columnsOf, indexSql, rowsIn, rowsTable } from '../file/layout.ts';
 import {
@@ -28,12 +29,6 @@ const KEYS_AT_ONCE = 500;
 /** The longest that a statement over all rows may take for each of them. Milliseconds. */
 const LONGEST_FOR_ROW_MS = 0.1;
 
-/** A row that waits for its transaction: where it came in the source, and the values of its columns. */
-interface PendingRow {
-  readonly at: number;
-  readonly values: (Uint8Array | null)[];
-}
-
 /**
  * Fills tables of a collection that nothing leads to. Rows are added as they come. When they did not come in order of their keys,
  * they are sorted into further tables in the end. Then the indexes are made. One transaction makes the tables those of the
@@ -47,8 +42,9 @@ export class SideLoad {
   readonly #how: HowToFill;
   #number: number;
   #collection: CollectionRecord;
-  #rows: PendingRow[] = [];
-  #bytes = 0;
+  #rows = new PendingRows();
+  /** Those that are being written. */
+  #others = new PendingRows();
   #bytesInAll = 0;
   #lastKey: Key | null = null;
   #isInOrder = true;
@@ -73,7 +69,7 @@ export class SideLoad {
     try {
       for await (const batch of batches) {
         for (const row of batch) this.#add(row);
-        if (this.#rows.length >= TRANSACTION_ROWS || this.#bytes >= TRANSACTION_BYTES) await this.#append();
+        if (this.#rows.rows >= TRANSACTION_ROWS || this.#rows.bytes >= TRANSACTION_BYTES) await this.#append();
       }
       await this.#append();
     } finally {
@@ -98,33 +94,32 @@ export class SideLoad {
     this.#isInOrder &&= this.#lastKey === null || compareKeys(this.#lastKey, row.key) < 0;
     this.#lastKey = row.key;
     this.#hasLargeRows ||= item.length > LARGE_BYTES;
-    this.#rows.push({ at, values: [row.key, storedRow(item), ...row.entries] });
-    this.#bytes += item.length;
+    // Numbers begin at 1 as those of SQLite do.
+    this.#rows.add(at + 1, row.key, item, row.entries);
   }
 
   /** Starts to write the rows that wait. Resolves when those before them are written, so that reading goes on beside. */
   async #append(): Promise<void> {
-    const rows = this.#rows;
-    const bytes = this.#bytes;
-    this.#rows = [];
-    this.#bytes = 0;
     await this.#writing;
     this.#throwFailure();
-    this.#assertSpace(bytes);
-    const names = ['n', 'k', 'd', ...columnsOf(this.#collection.indexes)];
-    const values = names.map(() => '?').join();
-    const sql = `insert into ${rowsTable(this.#number)}(${names.join()}) values (${values})`;
+    const rows = this.#rows;
+    this.#assertSpace(rows.bytes);
+    this.#rows = this.#others;
+    this.#rows.clear();
+    this.#others = rows;
     const { connection, writes } = this.#core;
+    const table = rowsTable(this.#number);
+    const columns = ['n', 'k', 'd', ...columnsOf(this.#collection.indexes)];
     const write = () => {
       this.#lease.held();
-      for (const row of rows) connection.run(sql, row.at + 1, ...row.values);
+      rows.insertInto(connection, table, columns);
     };
     // The next call throws a failure.
     this.#writing = writes.run(write).catch((error: unknown) => {
       this.#failure ??= { error };
     });
-    this.#written += rows.length;
-    this.#bytesInAll += bytes;
+    this.#written += rows.rows;
+    this.#bytesInAll += rows.bytes;
   }
 
   /** Sorts rows into new tables: of each id the last for `replace`, else the first. Returns the places of the others. */

@@ -69,7 +69,8 @@ export class SideLoad {
     try {
       for await (const batch of batches) {
         for (const row of batch) this.#add(row);
-        if (this.#rows.rows >= TRANSACTION_ROWS || this.#rows.bytes >= TRANSACTION_BYTES) await this.#append();
+        if (this.#rows.rows >= TRANSACTION_ROWS || this.#rows.bytes >= TRANSACTION_BYTES)
+          await this.#append();
       }
       await this.#append();
     } finally {

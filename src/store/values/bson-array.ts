@@ -1,4 +1,4 @@
-import { BSON_TYPE, sizeAt } from './bson-types.ts';
+import { BSON_TYPE, int32At } from './bson-types.ts';
 
 /**
  * The body of a BSON array of documents, which is what a batch and the reply to a find consist of. For each row: the
@@ -24,7 +24,7 @@ export function documentAt(rows: Uint8Array, row: number): number {
 
 /** Where a document ends and the next row begins. Throws DamagedRowsError when that is not inside `rows`. */
 export function endOfDocument(rows: Uint8Array, document: number): number {
-  const size = sizeAt(rows, document);
+  const size = int32At(rows, document);
   if (size < SMALLEST_DOCUMENT || document + size > rows.length)
     throw new DamagedRowsError(
       `a row of ${size} bytes begins ${rows.length - document} bytes before the end`,

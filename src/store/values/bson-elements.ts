@@ -1,6 +1,6 @@
 import { getOrMake } from '../../base/get-or-make.ts';
 import { onDemand } from './bson.ts';
-import { sizeAt, sizeOfValue } from './bson-types.ts';
+import { int32At, sizeOfValue } from './bson-types.ts';
 
 /** An element in its document: its type, and the byte offsets of the value and of the end. */
 export interface BsonElement {
@@ -39,7 +39,7 @@ export function documentWith(...elements: readonly Uint8Array[]): Uint8Array {
 export function elementsNamed(document: Uint8Array, names: readonly Uint8Array[]) {
   const found = names.map((): BsonElement | undefined => undefined);
   const end = document.length - 1;
-  const isFramed = sizeAt(document, 0) === document.length && document[end] === 0;
+  const isFramed = int32At(document, 0) === document.length && document[end] === 0;
   let at = 4;
   while (isFramed && at < end) {
     const type = document[at] ?? 0;

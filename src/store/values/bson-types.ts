@@ -94,16 +94,25 @@ export function sizeOfValue(document: Uint8Array, type: number, at: number): num
   if (fixed >= 0) return fixed;
   const counted = COUNTED[type] ?? -1;
   if (counted < 0) return -1;
-  const size = sizeAt(document, at);
+  const size = int32At(document, at);
   return size < 0 ? -1 : counted + size;
 }
 
-/** The int32 at `at`, as documents and strings begin with their length. */
-export function sizeAt(bytes: Uint8Array, at: number): number {
+/** The int32 at `at`, which documents and strings begin with as their length. */
+export function int32At(bytes: Uint8Array, at: number): number {
   return (
     (bytes[at] ?? 0) |
     ((bytes[at + 1] ?? 0) << 8) |
     ((bytes[at + 2] ?? 0) << 16) |
     ((bytes[at + 3] ?? 0) << 24)
   );
+}
+
+const EIGHT = new Uint8Array(8);
+const DOUBLE = new DataView(EIGHT.buffer);
+
+/** The double at `at`. A view of each document would be most of what it costs. */
+export function doubleAt(bytes: Uint8Array, at: number): number {
+  for (let n = 0; n < 8; n++) EIGHT[n] = bytes[at + n] ?? 0;
+  return DOUBLE.getFloat64(0, true);
 }

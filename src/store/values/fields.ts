@@ -1,5 +1,5 @@
 import { elementsNamed, type BsonElement } from './bson-elements.ts';
-import { BSON_TYPE, sizeAt } from './bson-types.ts';
+import { BSON_TYPE, int32At } from './bson-types.ts';
 import { reasonOf } from '../../base/error-reason.ts';
 import { getOrMake } from '../../base/get-or-make.ts';
 import { RecentMap } from '../../base/recent-map.ts';
@@ -29,7 +29,7 @@ export function elementsIn(
     return `the bytes are not a BSON document: ${reasonOf(error)}`;
   }
   // Bytes after the document would go unnoticed here, and would break a batch that contains them.
-  const size = sizeAt(document, 0);
+  const size = int32At(document, 0);
   return size === document.length ? elements : `the BSON document says ${size} bytes, got ${document.length}`;
 }
 

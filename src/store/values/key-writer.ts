@@ -1,5 +1,5 @@
 import type { BsonElement } from './bson-elements.ts';
-import { BSON_RANK, BSON_TYPE } from './bson-types.ts';
+import { BSON_RANK, BSON_TYPE, doubleAt, int32At } from './bson-types.ts';
 import type { Key } from './keys.ts';
 import { keyOfAny } from './order.ts';
 
@@ -51,10 +51,9 @@ export class KeyWriter {
   /** Writes the key of a value in a document. */
   value(document: Uint8Array, { type, valueAt, end }: BsonElement): void {
     if (type === BSON_TYPE.string && this.#text(document, valueAt + LENGTH_BYTES, end - 1)) return;
-    if (type === BSON_TYPE.double || type === BSON_TYPE.int32) {
-      const view = new DataView(document.buffer, document.byteOffset + valueAt, end - valueAt);
-      this.#double(type === BSON_TYPE.int32 ? view.getInt32(0, true) : view.getFloat64(0, true));
-    } else this.put(keyOfAny({ type, bytes: document.subarray(valueAt, end) }));
+    if (type === BSON_TYPE.double) this.#double(doubleAt(document, valueAt));
+    else if (type === BSON_TYPE.int32) this.#double(int32At(document, valueAt));
+    else this.put(keyOfAny({ type, bytes: document.subarray(valueAt, end) }));
   }
 
   /** Writes the key of a text. Returns false when it has a NUL, and writes nothing. */

@@ -1,5 +1,5 @@
 import type { Decimal128 } from './bson.ts';
-import { BSON_RANK, BSON_TYPE } from './bson-types.ts';
+import { BSON_RANK, BSON_TYPE, doubleAt, int32At } from './bson-types.ts';
 import {
   compareDecimals,
   doubleBelow,
@@ -117,9 +117,9 @@ export function stringKey(utf8: Uint8Array): Key {
 
 /** The value of an int32, a double or an int64, as the nearest double. */
 export function numberOf({ type, bytes }: Value): number {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  if (type === BSON_TYPE.int32) return view.getInt32(0, true);
-  return type === BSON_TYPE.double ? view.getFloat64(0, true) : Number(view.getBigInt64(0, true));
+  if (type === BSON_TYPE.int32) return int32At(bytes, 0);
+  if (type === BSON_TYPE.double) return doubleAt(bytes, 0);
+  return Number(new DataView(bytes.buffer, bytes.byteOffset, bytes.length).getBigInt64(0, true));
 }
 
 /** Concatenates keys. The result is ordered by the first, then by the second, and so on. */

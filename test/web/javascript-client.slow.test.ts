@@ -6,7 +6,7 @@ import type * as client from '../../clients/javascript/sluice.ts';
 import { openChromium, openTab } from '../support/web/chromium.ts';
 import { startCutter } from '../support/faults/cutter.ts';
 import { bearer, keyedServer } from '../support/access/keyed.ts';
-import { scriptedServer } from '../support/pull/pulling.ts';
+import { NDJSON, proofOf, ROWS_OF_TWO, scriptedServer } from '../support/pull/pulling.ts';
 import { serverOn, testServer } from '../support/process/server.ts';
 import { opened, PATH } from '../support/resources/several.ts';
 
@@ -43,6 +43,25 @@ test('rows gives each row once and in order, through cut connections', async (t)
   const plain = await (await server.get('/items/stream?sort=price_desc&format=json')).json();
   assert.deepEqual(got, plain);
   assert.equal((await allOf(rows(`${server.url}/items/stream?limit=3&category=Fair`))).length, 3);
+});
+
+test('a row that nothing proves is not given, and a set that is cut for good ends with Interrupted', async (t) => {
+  const wrong = ROWS_OF_TWO + proofOf('end', ROWS_OF_TWO, 2).replace(/"crc32":"\w{8}"/, '"crc32":"00000000"');
+  const open = ROWS_OF_TWO;
+  for (const [body, message] of [
+    [wrong, /crc32 is \d+, not 0/],
+    [open, /the connection was cut/],
+  ] as const) {
+    const { url } = await scriptedServer(t, [(_, response) => response.writeHead(200, NDJSON).end(body)]);
+    const given: unknown[] = [];
+    await assert.rejects(
+      async () => {
+        for await (const row of rows(url, { retryFor: 0 })) given.push(row);
+      },
+      (error) => error instanceof SluiceError && error.name === 'Interrupted' && message.test(error.message),
+    );
+    assert.deepEqual(given, []);
+  }
 });
 
 test('the next attempt waits for Retry-After, and the wait ends when the signal is aborted', async (t) => {

@@ -54,10 +54,22 @@ def test_a_stream_that_the_server_gives_up_for_good_is_not_requested_again(answe
         read(url, retry_for=60)
 
 
+def test_busy_servers_are_asked_again_after_their_time(answers: Callable[..., str]) -> None:
+    busy = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n"
+    began = time.monotonic()
+    assert len(read(answers(busy, HEAD + ROW + end(1, ROW)), retry_for=10)) == 1
+    assert time.monotonic() - began >= 1
+
+
 def test_redirects_are_refused(answers: Callable[..., str]) -> None:
     url = answers(b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n")
     with pytest.raises(sluice.Refused, match="redirects"):
         read(url)
+
+
+def test_another_kind_of_answer_is_refused(answers: Callable[..., str]) -> None:
+    with pytest.raises(sluice.Refused, match="text/html"):
+        read(answers(HEAD.replace(b"application/x-ndjson", b"text/html") + b"<html>"))
 
 
 def test_a_silent_server_is_left_after_the_timeout(answers: Callable[..., str]) -> None:

@@ -123,6 +123,7 @@ async function metadataOf(project, version) {
     `Summary: ${value('description')}`,
     `License-Expression: ${value('license')}`,
     'License-File: LICENSE',
+    `Keywords: ${value('keywords').toSorted().join(',')}`,
     ...value('classifiers').map((one) => `Classifier: ${one}`),
     `Requires-Python: ${value('requires-python')}`,
     ...extras.flatMap(([, extra, needed]) => [

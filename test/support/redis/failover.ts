@@ -2,19 +2,20 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { jwtSettings, signingPair, testIssuer, tokenOf } from '../support/access/issuer.ts';
-import { bearer, keysText } from '../support/access/keys-text.ts';
-import { again } from '../support/again.ts';
-import { temporaryFolder } from '../support/directory.ts';
-import { awaited, order } from '../support/exports/exports.ts';
-import { childServer } from '../support/process/child-server.ts';
-import type { TestRedis } from '../support/redis/redis.ts';
-import { testCluster, testSentinels, type TestRedises } from '../support/redis/topologies.ts';
+import { jwtSettings, signingPair, testIssuer, tokenOf } from '../access/issuer.ts';
+import { bearer, keysText } from '../access/keys-text.ts';
+import { again } from '../again.ts';
+import { temporaryFolder } from '../directory.ts';
+import { awaited, order } from '../exports/exports.ts';
+import { childServer } from '../process/child-server.ts';
+import type { TestRedis } from './redis.ts';
+import type { TestRedises } from './topologies.ts';
 
 /** The rows of the sample. */
 const ROWS = 53_940;
 const LIMIT = 4;
 const WORKERS = 2;
+const MOST_ORDERS = 16;
 /** An export that nobody makes would be waited for without end. Milliseconds. */
 const LATEST_MS = 300_000;
 
@@ -28,11 +29,6 @@ const HARMS: Readonly<Record<string, Harm>> = {
     return Promise.resolve();
   },
 };
-
-const PLACES: [name: string, place: (t: TestContext) => Promise<TestRedises | null>][] = [
-  ['the master of a slot in a Cluster', (t) => testCluster(t, 1)],
-  ['the master that Sentinels watch', (t) => testSentinels(t)],
-];
 
 /** A server of two workers whose clients have tokens, and one of them a key with a limit that it does not reach. */
 async function serverOf(t: TestContext, url: string) {
@@ -58,7 +54,11 @@ async function serverOf(t: TestContext, url: string) {
   return { url: server.url.href.replace(/\/$/, ''), headersOf };
 }
 
-for (const [place, openPlace] of PLACES)
+/** Tests that exports, limits and requests outlast what happens to the server of a place while clients are busy. */
+export function testFailover(
+  place: string,
+  openPlace: (t: TestContext) => Promise<TestRedises | null>,
+): void {
   for (const [name, harm] of Object.entries(HARMS))
     test(
       `${place} ${name} under load: each export is made, limits hold, and each request is answered`,
@@ -88,14 +88,14 @@ for (const [place, openPlace] of PLACES)
             if (status === 200) admitted++;
           }
           statuses.add(await ask(busy));
-          if (orders.length < 40) orders.push((await order(url, {}, busy)).id);
+          if (orders.length < MOST_ORDERS) orders.push((await order(url, {}, busy)).id);
         });
         await load.until(() => orders.length > 5);
         const former = await redises.holderOf('sluice:*exports-*');
         await harm(former, t);
         await redises.replaced(former);
         const asked = orders.length;
-        await load.until(() => orders.length > Math.min(asked + 3, 39));
+        await load.until(() => orders.length > Math.min(asked + 3, MOST_ORDERS - 1));
         await load.end();
 
         assert.deepEqual([...statuses].sort(), [200, 429], 'no request fails, and each token is valid');
@@ -108,3 +108,4 @@ for (const [place, openPlace] of PLACES)
         for (const headers of subjects) assert.equal(await ask(headers), 429, 'the replica has the counter');
       },
     );
+}

@@ -155,3 +155,10 @@ def test_places_without_changes_for_ever_end_with_the_time_limit(answers: Callab
     changes = sluice.changes(f"{answers(HEAD + places, drip_lines=0.02)}/items", "b", timeout=0.5, retry_for=0.5)
     with pytest.raises(sluice.Interrupted, match=r"in time|no row was proved"):
         list(changes)
+
+
+def test_a_server_that_begins_anew_behind_a_cursor_is_refused(answers: Callable[..., str]) -> None:
+    rows = iter(sluice.rows(f"{answers(*[HEAD + ROW + checkpoint(1, ROW)] * 2)}/items", retry_for=60, timeout=5))
+    assert next(rows) == {"id": 1, "a": 2}
+    with pytest.raises(sluice.Refused, match="started over"):
+        next(rows)

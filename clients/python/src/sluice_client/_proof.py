@@ -16,6 +16,8 @@ _MOST_UNPROVED = 128 * 1024 * 1024
 _LONGEST_ROW = 100 * 1024 * 1024
 _LONGEST_CONTROL = 64 * 1024
 _LONGEST_CURSOR = 12 * 1024
+# The bytes of a row that distinguish it from all others: its id comes first and fits into a URL.
+_LONGEST_BEGINNING = 8192
 
 REMOVAL = b'{"removed":'
 ROWS = (b'{"id":', b'{"_id":')
@@ -93,6 +95,20 @@ def proved(chunks: Iterable[bytes], start: Place, beginnings: tuple[bytes, ...])
             return
         held.clear()
     raise Interrupted("the answer ended without its end line")
+
+
+def first_of_set(row: bytes, start: Place, first: bytes | None) -> bytes | None:
+    """The beginning of the first row of the set.
+
+    `row`: the first one of an answer that begins at `start`. `first`: what this returned before. Raises Refused when
+    the row is the first one again behind a cursor: a proof covers only an answer, so all rows would come twice.
+    """
+    beginning = row[:_LONGEST_BEGINNING]
+    if start.rows == 0:
+        return beginning
+    if beginning == first:
+        raise Refused("the server started over instead of continuing after the cursor")
+    return first
 
 
 def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ._errors import Interrupted, Refused
 from ._http import Answer
-from ._proof import BEGINNING, CHANGES, ROWS, Piece, Place, proved
+from ._proof import BEGINNING, CHANGES, ROWS, Piece, Place, first_of_set, proved
 from ._retry import Backoff, Options
 from ._url import asking, rest_of, with_query
 
@@ -22,6 +22,7 @@ def stream_of(url: str, options: Options, start: Place = BEGINNING) -> Iterator[
     """
     url = asking(url, _WITH_CHECKPOINTS)
     place = start
+    first = None
     backoff = Backoff(options)
     while not place.ended:
         at = rest_of(url, place.cursor, place.rows)
@@ -30,6 +31,8 @@ def stream_of(url: str, options: Options, start: Place = BEGINNING) -> Iterator[
         before = place
         try:
             for piece in _pieces(at, place, ROWS, options, backoff):
+                if piece.lines and place.rows == before.rows:
+                    first = first_of_set(piece.lines[0], before, first)
                 place = piece.place
                 if piece.lines:
                     backoff.reset()

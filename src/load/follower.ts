@@ -101,7 +101,7 @@ export class Follower {
     });
     this.#content = content;
     recorder.count('arrivals');
-    await content.head();
+    await content.head(NDJSON.accept);
     this.#isOpen = true;
     this.hasBegun = true;
     return content.raw();

@@ -5,7 +5,7 @@ import { DEFAULTS } from '../pull/pull.ts';
 import { Interruption, Mismatch, REAL_CLOCK, Refusal } from '../pull/retry.ts';
 import { outcomeOfFailure } from './counts.ts';
 import type { Faults } from './faults.ts';
-import { rowReading } from './forms/form.ts';
+import { rowReading, typeOf } from './forms/form.ts';
 import type { Requests } from './http/requests.ts';
 import { StreamContent } from './http/stream-content.ts';
 import type { Recorder } from './recorder.ts';
@@ -141,7 +141,7 @@ export class Puller {
     const { url, format, compression, recorder } = this.#options;
     const to = new URL(url);
     to.searchParams.set('format', format);
-    const content = await this.#getContent(to, '*/*', compression);
+    const content = await this.#getContent(to, typeOf(format), compression);
     const { reading, isProved } = rowReading(format);
     for await (const piece of content) {
       const rows = reading.add(piece);
@@ -184,7 +184,7 @@ export class Puller {
     });
     this.#content = content;
     recorder.count('arrivals');
-    const head = await content.head();
+    const head = await content.head(accept);
     return content.decoded(head.header('content-encoding'));
   }
 

@@ -43,12 +43,17 @@ export function failureOfAnswer(
 ): Interruption | Refusal {
   const isProblem = header('content-type')?.startsWith('application/problem+json') ?? false;
   const detail = isProblem ? detailOf(text.trim()) : '';
-  const seconds = Number(header('retry-after') ?? 0);
   return failureOf(
     status,
     `the server answered ${status}${detail && `: ${clipped(detail)}`}`,
-    Number.isFinite(seconds) ? seconds * 1000 : 0,
+    retryAfterMs(header('retry-after')),
   );
+}
+
+/** How long a `Retry-After` asks the client to wait. Milliseconds. 0: not at all, or until a date. */
+export function retryAfterMs(header: string | null | undefined): number {
+  const seconds = Number(header ?? 0);
+  return Number.isFinite(seconds) ? seconds * 1000 : 0;
 }
 
 function detailOf(problem: string): string {
@@ -108,6 +113,8 @@ export interface BackoffOptions {
   /** An attempt is given up after waiting this long for more, even when `retryForMs` is less. Milliseconds. */
   readonly idleMs: number;
   readonly signal: AbortSignal;
+  /** The pause between attempts, where it does not grow. The server may ask for a longer one. Milliseconds. */
+  readonly steadyPauseMs?: number;
   /** Called with each failure and the pause before the next attempt. */
   readonly onInterrupted: (failure: Interruption, waitMs: number) => void;
 }
@@ -163,12 +170,10 @@ export class Backoff {
 
   /** Resolves when it is time for the next attempt. Rejects with the failure when that is useless or too late. */
   async after(failure: unknown): Promise<void> {
-    const { signal, clock, retryForMs, onInterrupted } = this.#options;
+    const { signal, clock, retryForMs, onInterrupted, steadyPauseMs } = this.#options;
     signal.throwIfAborted();
     if (!(failure instanceof Interruption)) throw failure;
-    const pause = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** this.#failures);
-    this.#failures++;
-    const ms = Math.max(failure.retryAfterMs, Math.round(pause * (0.5 + clock.random() / 2)));
+    const ms = Math.max(failure.retryAfterMs, steadyPauseMs ?? this.#growingPauseMs());
     this.#count();
     if (this.#spentMs + ms > retryForMs) throw failure;
     onInterrupted(failure, ms);
@@ -186,6 +191,12 @@ export class Backoff {
         await this.after(error);
       }
     }
+  }
+
+  #growingPauseMs(): number {
+    const pause = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** this.#failures);
+    this.#failures++;
+    return Math.round(pause * (0.5 + this.#options.clock.random() / 2));
   }
 
   #count(): void {

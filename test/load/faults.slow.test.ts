@@ -27,6 +27,12 @@ const WRONG: readonly [what: string, faults: FaultsOnPurpose, words: readonly st
     ['--pullers', '1'],
     /crc32 is \d+, not \d+/,
   ],
+  [
+    'another content type',
+    { type: 'text/plain' },
+    ['--pullers', '1'],
+    /answered with text\/plain, not with application\/x-ndjson/,
+  ],
   ['a lost row', { sent: (rows) => rows.slice(1) }, ['--pullers', '1'], /rows is 19, not 20/],
   [
     'a page with a row twice',

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Transform } from 'node:stream';
 import { decoderOf } from '../../pull/http.ts';
-import { failureOf, Interruption, Mismatch } from '../../pull/retry.ts';
+import { failureOf, Interruption, Mismatch, Refusal, retryAfterMs } from '../../pull/retry.ts';
 import { clipped } from '../../terminal/text.ts';
 import { reasonOf } from '../../base/error-reason.ts';
 import { NotHttp, type Head } from './answer-reader.ts';
@@ -51,14 +51,18 @@ export class StreamContent implements AnswerRecord {
     this.#connection.send(request, this);
   }
 
-  /** The head of an answer with 200. Rejects with Interrupted or Refused for another one, or when none came. */
-  async head(): Promise<Head> {
+  /** The head of an answer with 200 and this type, null for any. Rejects with Interrupted or Refused for another one. */
+  async head(type: string | null = null): Promise<Head> {
     const head = await this.#head.catch((error: unknown) => {
       const Failure = error instanceof NotHttp ? Mismatch : Interruption;
       throw new Failure(reasonOf(error), { cause: error });
     });
-    if (head.status === 200) return head;
-    throw failureOf(head.status, await this.#problem(head), retryAfterMs(head));
+    if (head.status !== 200)
+      throw failureOf(head.status, await this.#problem(head), retryAfterMs(head.header('retry-after')));
+    const sent = head.header('content-type') ?? 'no content type';
+    if (type === null || sent.split(';')[0] === type) return head;
+    this.close();
+    throw new Refusal(`the server answered with ${clipped(sent)}, not with ${type}`);
   }
 
   /** The decoded body. It ends where the connection ends, whole or cut. Rejects with Mismatched when it cannot be decoded. */
@@ -162,9 +166,4 @@ export class StreamContent implements AnswerRecord {
     const detail = /"detail":"((?:[^"\\]|\\.)*)"/.exec(Buffer.concat(pieces).toString())?.[1] ?? '';
     return `the server answered ${head.status}${detail && `: ${clipped(detail)}`}`;
   }
-}
-
-function retryAfterMs(head: Head): number {
-  const seconds = Number(head.header('retry-after') ?? 0);
-  return Number.isFinite(seconds) ? seconds * 1000 : 0;
 }

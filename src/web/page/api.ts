@@ -1,7 +1,7 @@
 /** Requests to the server, with the key of this tab. Fixed paths are relative to the page, which a proxy may have under a path. */
 import { BEGINNING } from '../../pull/proof.ts';
 import type { ProvingOptions } from '../../pull/proved-rows.ts';
-import { failureOf, Interruption, jsonIn, REAL_CLOCK } from '../../pull/retry.ts';
+import { failureOf, Interruption, jsonIn, REAL_CLOCK, retryAfterMs } from '../../pull/retry.ts';
 import { parseJson } from './json.ts';
 import { askForKey, currentKey } from './key.ts';
 import type { Resource } from './resource.ts';
@@ -16,11 +16,14 @@ interface Problem {
 export class Refusal extends Error {
   readonly status: number;
   readonly code: string | undefined;
+  /** How long the server asks the page to wait. Milliseconds. */
+  readonly retryAfterMs: number;
 
-  constructor(status: number, { detail, code }: Problem) {
+  constructor({ status, headers }: Response, { detail, code }: Problem) {
     super(detail ?? `The server answered ${status}.`);
     this.status = status;
     this.code = code;
+    this.retryAfterMs = retryAfterMs(headers.get('retry-after'));
   }
 }
 
@@ -47,7 +50,7 @@ export function mayPass(error: unknown): boolean {
 export async function open(url: string, options: RequestInit = {}): Promise<Response> {
   const response = await send(url, options);
   if (response.ok) return response;
-  throw new Refusal(response.status, Object(jsonIn(await response.text())) as Problem); // proxies answer with other text
+  throw new Refusal(response, Object(jsonIn(await response.text())) as Problem); // proxies answer with other text
 }
 
 /** The bytes of an answer as they come. */
@@ -66,7 +69,7 @@ export async function* chunksOf({
   }
 }
 
-/** How long a lost connection waits before it goes on, so that one sees it. Milliseconds. */
+/** How long a lost connection waits at least before it goes on, so that one sees it. Milliseconds. */
 const AGAIN_MS = 1500;
 
 /** What all streams of this page are proved with. */
@@ -76,7 +79,8 @@ export const PROVING = {
   compression: 'none',
   key: null,
   idleMs: 60_000,
-  clock: { ...REAL_CLOCK, sleep: (_ms, signal) => REAL_CLOCK.sleep(AGAIN_MS, signal) },
+  clock: REAL_CLOCK,
+  steadyPauseMs: AGAIN_MS,
   getContent: (url, _accept, { signal }) => Promise.resolve(contentOf(url, signal)),
 } as const satisfies Partial<ProvingOptions>;
 
@@ -85,7 +89,7 @@ async function* contentOf(url: URL, signal: AbortSignal): AsyncGenerator<Uint8Ar
     yield* chunksOf(await open(url.href, { signal, cache: 'no-store' }));
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof Refusal) throw failureOf(error.status, error.message);
+    if (error instanceof Refusal) throw failureOf(error.status, error.message, error.retryAfterMs);
     throw new Interruption(reasonOf(error), { cause: error });
   }
 }

@@ -13,6 +13,8 @@ export interface FaultsOnPurpose {
   readonly before?: () => Promise<unknown>;
   /** The status of /resources. */
   readonly status?: number;
+  /** The content type of the stream. */
+  readonly type?: string;
   /** The connection is cut after the rows, without an end. */
   readonly cut?: boolean;
 }
@@ -72,7 +74,8 @@ function ids(): string[] {
   return Array.from({ length: ROWS }, (_, i) => `id-${i}`);
 }
 
-function stream(response: ServerResponse, { sent = (rows) => rows, cut = false }: FaultsOnPurpose): void {
+function stream(response: ServerResponse, faults: FaultsOnPurpose): void {
+  const { sent = (rows) => rows, cut = false, type = 'application/x-ndjson' } = faults;
   const rows = ids().map((id) => `${JSON.stringify({ id })}\n`);
   const bytes = Buffer.from(rows.join(''));
   const tally = {
@@ -81,7 +84,7 @@ function stream(response: ServerResponse, { sent = (rows) => rows, cut = false }
     bytes: bytes.length,
     crc32: crc32(bytes).toString(16).padStart(8, '0'),
   };
-  response.writeHead(200, { 'content-type': 'application/x-ndjson' });
+  response.writeHead(200, { 'content-type': type });
   response.write(sent(rows).join(''));
   if (cut) response.destroy();
   else response.end(`${JSON.stringify({ end: tally })}\n`);

@@ -6,7 +6,7 @@ import type * as client from '../../../clients/javascript/sluice.ts';
 import { Requests } from '../../../src/load/http/requests.ts';
 import { StreamContent } from '../../../src/load/http/stream-content.ts';
 import { BEGINNING, DEFAULTS, Interruption, Refusal } from '../../../src/pull/pull.ts';
-import { provedRows, type GetContent } from '../../../src/pull/proved-rows.ts';
+import { provedRows, type GetContent, type ProvingOptions } from '../../../src/pull/proved-rows.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 
@@ -37,9 +37,12 @@ function ending(error: unknown): Omit<Reading, 'yields'> {
   throw error;
 }
 
+/** How a reader waits between its attempts, where it does otherwise than pull. */
+type Waits = Partial<Pick<ProvingOptions, 'clock' | 'steadyPauseMs'>>;
+
 /** A reader of src/pull, by whatever requests it gets its bytes. */
 const byPull =
-  (getContent: GetContent): CaseReader =>
+  (getContent: GetContent, waits: Waits = {}): CaseReader =>
   async ({ reads, url, since, retryFor, timeout }) => {
     const follow = reads === 'changes';
     const address = new URL(url);
@@ -53,6 +56,7 @@ const byPull =
     try {
       for await (const step of provedRows(address, {
         ...DEFAULTS,
+        ...waits,
         ...times,
         signal,
         follow,
@@ -82,7 +86,7 @@ const getByLoad: GetContent = async (url, accept) => {
     requests.get(url.pathname + url.search, { accept, coding: 'identity' }),
     { bytes: () => undefined, firstByte: () => undefined, gap: () => undefined },
   );
-  return content.decoded((await content.head()).header('content-encoding'));
+  return content.decoded((await content.head(accept)).header('content-encoding'));
 };
 
 const BUILT = pathToFileURL(join(ROOT, 'src/web/clients/sluice.mjs')).href;
@@ -118,8 +122,10 @@ const PAGE = pathToFileURL(join(ROOT, 'src/web/page/api.ts')).href;
 const byExplorer: CaseReader = async (job) => {
   Object.assign(globalThis, { sessionStorage: SESSION });
   // Files of the page have the types of a browser, which these have not.
-  const { PROVING } = (await import(PAGE)) as { PROVING: { getContent: GetContent } };
-  return byPull((url, accept, options) => PROVING.getContent(url, accept, options))(job);
+  const { PROVING } = (await import(PAGE)) as { PROVING: Waits & { getContent: GetContent } };
+  const { clock, steadyPauseMs } = PROVING;
+  const waits: Waits = { ...(clock && { clock }), ...(steadyPauseMs !== undefined && { steadyPauseMs }) };
+  return byPull((url, accept, options) => PROVING.getContent(url, accept, options), waits)(job);
 };
 
 export const READERS: Readonly<Record<string, CaseReader>> = {

@@ -75,7 +75,7 @@ function ids(): string[] {
 }
 
 function stream(response: ServerResponse, faults: FaultsOnPurpose): void {
-  const { sent = (rows) => rows, cut = false, type = 'application/x-ndjson' } = faults;
+  const { sent = (rows: readonly string[]) => rows, cut = false, type = 'application/x-ndjson' } = faults;
   const rows = ids().map((id) => `${JSON.stringify({ id })}\n`);
   const bytes = Buffer.from(rows.join(''));
   const tally = {

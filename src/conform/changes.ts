@@ -1,4 +1,3 @@
-import { getContent } from '../pull/http.ts';
 import { CHANGE_BEGINNINGS, LineReader, REMOVAL_BEGINNING } from '../pull/lines.ts';
 import { BEGINNING, readAnswer } from '../pull/proof.ts';
 import { expectStatus } from './asking.ts';
@@ -47,12 +46,7 @@ async function follow(subject: Subject): Promise<string> {
   if (!(await subject.isWhole())) throw new Unseen('the set is too large to be read whole');
   const { lines } = await subject.sample();
   const url = subject.url('stream', { follow: 'true' });
-  const signal = AbortSignal.timeout(60_000);
-  const content = await getContent(url, 'application/x-ndjson', {
-    compression: 'none',
-    key: subject.key,
-    signal,
-  });
+  const content = await subject.content(url, 'application/x-ndjson');
   let text = '';
   let isFirst = true;
   for await (const step of readAnswer(content, BEGINNING, new LineReader(CHANGE_BEGINNINGS))) {
@@ -74,12 +68,7 @@ async function follow(subject: Subject): Promise<string> {
 
 async function events(subject: Subject): Promise<string> {
   const url = subject.url('changes');
-  const signal = AbortSignal.timeout(60_000);
-  const content = await getContent(url, 'text/event-stream', {
-    compression: 'none',
-    key: subject.key,
-    signal,
-  });
+  const content = await subject.content(url, 'text/event-stream');
   let text = '';
   for await (const chunk of content) {
     text += chunk.toString();

@@ -1,3 +1,4 @@
+import { decoded } from '../base/decoded.ts';
 import { getContent } from '../pull/http.ts';
 import { LineReader } from '../pull/lines.ts';
 import { BEGINNING, readAnswer, type ProvedPlace } from '../pull/proof.ts';
@@ -20,6 +21,8 @@ export interface ProvedRows {
 
 /** The most rows that are read of a set: more than a server may send without a checkpoint. */
 const MOST_ROWS = 25_000;
+/** How long one answer may take. Milliseconds. */
+const READ_MS = 60_000;
 
 /** A resource of the server that is examined, and the rows that it shows first. */
 export class Subject {
@@ -61,14 +64,18 @@ export class Subject {
     return this.readUrl(url, compression);
   }
 
+  /** The decoded body of an answer with 200, as it comes, for at most a minute. Rejects as getContent does. */
+  content(url: URL, accept: string, compression: 'none' | 'gzip' = 'none') {
+    return getContent(url, accept, { compression, key: this.key, signal: AbortSignal.timeout(READ_MS) });
+  }
+
   async readUrl(
     url: URL,
     compression: 'none' | 'gzip' = 'none',
     reader = new LineReader(),
   ): Promise<ProvedRows> {
     const asked = `GET ${url.pathname}${url.search}`;
-    const signal = AbortSignal.timeout(60_000);
-    const content = await getContent(url, 'application/x-ndjson', { compression, key: this.key, signal });
+    const content = await this.content(url, 'application/x-ndjson', compression);
     const pieces: Buffer[] = [];
     let checkpoint: ProvedPlace | null = null;
     let place: ProvedPlace | null = null;
@@ -119,7 +126,7 @@ export async function subjectAt(url: URL, key: string | null): Promise<Subject> 
   const [, folder = '', name = ''] = /^(.*?)\/?([^/]*)\/?$/.exec(url.pathname) ?? [];
   for (const [path, wanted] of [
     [url.pathname.replace(/\/$/, ''), null],
-    [folder, decodeURIComponent(name)],
+    [folder, decoded(name) ?? name],
   ] as const) {
     const base = new URL(`${path}/resources`, url);
     const answer = await new Subject(base, {}, key).ask(base);

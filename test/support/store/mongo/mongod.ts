@@ -19,10 +19,10 @@ export async function startMongod(options: ReplicaSetOptions = {}): Promise<Repl
 
 /**
  * Starts the mongod that tests share. Long tests insert millions of rows, which would become ever slower with
- * a cache of half a gigabyte.
+ * a cache of half a gigabyte. What other tests write must not push a test's changes out of the history.
  */
 export function startSharedMongod(isLong: boolean): Promise<ReplicaSet | null> {
-  return startMongod(isLong ? { cacheGB: 2 } : {});
+  return startMongod({ oplogMB: 2_048, ...(isLong && { cacheGB: 2 }) });
 }
 
 /**

@@ -12,6 +12,8 @@ export interface ReplicaSetOptions {
   /** The number of last members that confirm writes but are hidden from clients. */
   readonly hidden?: number;
   readonly cacheGB?: number;
+  /** How much history of changes it keeps. Megabytes. */
+  readonly oplogMB?: number;
   /** Further command line arguments for every member. */
   readonly arguments?: readonly string[];
   /**
@@ -97,11 +99,11 @@ export interface ReplicaSet {
 
 /** Starts the members and resolves when one of them is primary. */
 export async function startReplicaSet(program: string, options: ReplicaSetOptions): Promise<ReplicaSet> {
-  const { members: count = 1, cacheGB = 0.5, replicated = true } = options;
+  const { members: count = 1, cacheGB = 0.5, oplogMB = 64, replicated = true } = options;
   const directory = await mkdtemp(join(tmpdir(), 'sluice-mongod-'));
   const common = ['--bind_ip', '127.0.0.1', '--nounixsocket', '--wiredTigerCacheSizeGB', String(cacheGB)];
   common.push('--setParameter', 'diagnosticDataCollectionEnabled=false');
-  if (replicated) common.push('--replSet', 'rs0', '--oplogSize', '64');
+  if (replicated) common.push('--replSet', 'rs0', '--oplogSize', String(oplogMB));
   const members = await Promise.all(
     (await freePorts(count)).map(async (port) => {
       const path = join(directory, String(port));

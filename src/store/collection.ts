@@ -1,7 +1,7 @@
 import type { CommandRefusal } from '../base/errors.ts';
 import type { ReadBatch } from './batch.ts';
 import type { Bookmark, Identity, PointInTime } from './bookmark.ts';
-import type { ChangeFeed } from './change-feed.ts';
+import type { ChangeFeed, FeedPlace } from './change-feed.ts';
 import type { Index } from './indexes.ts';
 import type { Count, CountMode, Equality, From, Plan, Size, ValueRange } from './plan.ts';
 
@@ -74,6 +74,22 @@ export interface Collection extends RowReader {
   ): Promise<Bookmark | null>;
   /** The changes of rows. Absent: the store has none. */
   readonly changes?: ChangeFeed | undefined;
+  /**
+   * One state of all rows, which has every write acknowledged before the call. Absent: the store has none. Rejects as reads
+   * do, and with `changes-unsupported` when the collection has no changes. Whoever takes it releases it.
+   */
+  snapshot?(signal: AbortSignal): Promise<Snapshot>;
+}
+
+/** One state of all rows, until it is released or the store no longer keeps it. */
+export interface Snapshot {
+  /** Reads of this state. They reject with `snapshot-expired` when the store no longer keeps it. */
+  readonly rows: RowReader;
+  /** The place from which the changes after this state follow. */
+  readonly place: FeedPlace;
+  readonly identity: Identity | undefined;
+  /** Ends it. May be called several times. */
+  release(): void;
 }
 
 /** Where the next value is looked for: greater than `after`, or in a range. Neither: anywhere. */

@@ -124,7 +124,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['openapi', 'telemetry'],
   ['resources'],
   ['users'],
-  ['exports', 'import'],
+  ['editions', 'exports', 'import'],
   ['pull'],
   ['load', 'typescript', 'web'],
   ['conform'],

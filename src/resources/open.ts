@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { Log } from '../base/log.ts';
-import type { StreamReader } from '../store/turns/readers.ts';
+import type { StreamedRows, StreamReader } from '../store/turns/readers.ts';
 import { AmongCollection } from '../store/among/among-collection.ts';
 import type { Collection, Declaration, Store } from '../store/store.ts';
 import type { Slots } from '../store/turns/slots.ts';
@@ -16,7 +16,7 @@ import { indexesOf, type Resource } from './query/resource.ts';
 
 export interface OpenResourcesOptions {
   readonly store: Pick<Store, 'name' | 'open' | 'list'>;
-  readonly streamsOf: (rows: Collection) => StreamReader;
+  readonly streamsOf: (rows: StreamedRows) => StreamReader;
   /** Where batches lie. */
   readonly slots: Slots;
   readonly log: Log;
@@ -50,7 +50,7 @@ export async function openResource(
     const stopping = new AbortController();
     setMaxListeners(0, stopping.signal); // one for each follower
     let isClosed = false;
-    const ended = (of: Collection) => endedBy(() => isClosed, streamsOf(of));
+    const ended = (of: StreamedRows) => endedBy(() => isClosed, streamsOf(of));
     const resource = resourceOf(located, rows, { store: store.name, streamsOf: ended, slots });
     const stop = (reason: Error) => stopping.abort(reason);
     const close = () => {
@@ -97,7 +97,7 @@ function declarationOf({ name, database, collection, indexes = [] }: LocatedDecl
 
 /** Keeps the reader of each part, of which there may be many: few of them stream. */
 function onceForEach(streamsOf: OpenResourcesOptions['streamsOf']): Resource['streamsOf'] {
-  const readers = new WeakMap<Collection, StreamReader>();
+  const readers = new WeakMap<StreamedRows, StreamReader>();
   return (rows) => getOrMake(readers, rows, () => streamsOf(rows));
 }
 

@@ -2,7 +2,7 @@ import type { Scope } from '../../access/rights.ts';
 import { getOrMake } from '../../base/get-or-make.ts';
 import type { Selection } from '../../rows/selection.ts';
 import type { Index } from '../../store/indexes.ts';
-import type { StreamReader } from '../../store/turns/readers.ts';
+import type { StreamedRows, StreamReader } from '../../store/turns/readers.ts';
 import type { Collection, Equality } from '../../store/store.ts';
 import type { Alias, Form } from './form.ts';
 import { keyOr, splitName } from './grammar.ts';
@@ -25,8 +25,8 @@ export interface Resource {
   readonly indexLine: (fields: readonly string[]) => string;
   /** Present: the client is not told `indexLine`, which names a collection. */
   readonly isTerse?: true;
-  /** The reader of streams of its rows, or of a part of them. */
-  readonly streamsOf: (rows: Collection) => StreamReader;
+  /** The reader of streams of its rows, of a part of them, or of a snapshot. */
+  readonly streamsOf: (rows: StreamedRows) => StreamReader;
   /** Present: these are only the rows and fields that a key opens. No answer may depend on others. */
   readonly scope?: ResourceScope;
 }

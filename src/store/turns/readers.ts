@@ -15,12 +15,15 @@ export interface StreamReader extends RowReader {
   readonly changes?: FeedReader;
 }
 
+/** Rows that streams read: those of a collection, of a part of it, or of a snapshot. */
+export type StreamedRows = Pick<Collection, 'read' | 'changes'>;
+
 /**
  * Makes the reader of a collection's streams. A read that fails, or hangs, is retried from the same bookmark (see
  * `retrying`), so no row is lost or repeated, and so is the proof of a batch. The time for it begins with the read's turn.
  */
 export function streamReader(
-  rows: Pick<Collection, 'read' | 'changes'>,
+  rows: StreamedRows,
   turns: ReadTurns,
   options: RetryOptions,
 ): StreamReader {

@@ -33,6 +33,7 @@ const core = new Core({
   slots,
   checkpointPages: 1_000,
   onWarning,
+  snapshotMs: 60_000,
   ttlMs: 7 * DAY_MS,
   wallClock: Date.now,
   now: () => performance.now(),

@@ -78,7 +78,7 @@ export interface Collection extends RowReader {
    * One state of all rows, which has every write acknowledged before the call. Absent: the store has none. Rejects as reads
    * do, and with `changes-unsupported` when the collection has no changes. Whoever takes it releases it.
    */
-  snapshot?(signal: AbortSignal): Promise<Snapshot>;
+  readonly snapshot?: ((signal: AbortSignal) => Promise<Snapshot>) | undefined;
 }
 
 /** One state of all rows, until it is released or the store no longer keeps it. */

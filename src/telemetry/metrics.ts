@@ -36,7 +36,7 @@ const HELP = {
   sluice_store_rows_total: 'Rows read from the store, counted per batch, including those of open streams',
   sluice_store_retries_total: 'Reads of streams that were repeated because the store did not respond',
   sluice_store_seconds:
-    'Seconds that the store took to respond, by operation: read, count, split, insert, change, values',
+    'Seconds that the store took to respond, by operation: read, count, split, insert, change, values, snapshot',
   sluice_store_failures_total:
     'Failed operations of the store, by operation; operations that the server cancelled are not counted',
   sluice_store_log_bytes:

@@ -2,15 +2,16 @@ import { AppError } from '../base/errors.ts';
 import { spanOf, type SpanBeginning } from '../base/span.ts';
 import type { ReadBatch } from '../store/batch.ts';
 import type { RecordDeclaration } from '../store/records.ts';
-import type { RowReader, Store } from '../store/store.ts';
+import type { Collection, RowReader, Store } from '../store/store.ts';
 import type { Metrics } from './metrics.ts';
 
 type Meter = Pick<Metrics, 'storeOperation' | 'batchRead'>;
+type TakeSnapshot = NonNullable<Collection['snapshot']>;
 type Operation = (...call: unknown[]) => Promise<unknown>;
 
 /** The methods of collections that are timed, and what the metrics call them. */
 const OPERATIONS: ReadonlyMap<string, string> = new Map([
-  ...['read', 'count', 'split', 'insert', 'remove', 'change'].map((one) => [one, one] as const),
+  ...['read', 'count', 'split', 'insert', 'remove', 'change', 'snapshot'].map((one) => [one, one] as const),
   ['nextValue', 'values'],
 ]);
 
@@ -52,7 +53,16 @@ function timed<T extends RowReader>(rows: T, meter: Meter, place: Place | null):
     meter.batchRead(batch.rows);
     return batch;
   };
-  return { ...rows, ...own, read };
+  const snapshot = own.snapshot && timedSnapshot(own.snapshot as TakeSnapshot, meter);
+  return { ...rows, ...own, read, ...(snapshot && { snapshot }) };
+}
+
+function timedSnapshot(take: TakeSnapshot, meter: Meter): TakeSnapshot {
+  return async (signal) => {
+    const snapshot = await take(signal);
+    const rows: RowReader = { read: (...call) => snapshot.rows.read(...call) };
+    return { ...snapshot, rows: timed(rows, meter), release: () => snapshot.release() };
+  };
 }
 
 /** Calls `gauge` with the duration of each call, and whether the store failed. */

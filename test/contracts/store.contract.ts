@@ -3,7 +3,7 @@ import { countContract, splitContract } from './store.count.contract.ts';
 import { fillContract } from './store.fill.contract.ts';
 import { resumeContract } from './store.resume.contract.ts';
 import { sizeContract } from './store.size.contract.ts';
-import { snapshotContract } from './store.snapshot.contract.ts';
+import { snapshotContract, stateContract } from './store.snapshot.contract.ts';
 import { writeContract } from './store.write.contract.ts';
 
 /** Every promise of src/store/store.ts, tested on one adapter. */
@@ -15,4 +15,5 @@ export function storeContract(test: StoreTest): void {
   countContract(test);
   splitContract(test);
   snapshotContract(test);
+  stateContract(test);
 }

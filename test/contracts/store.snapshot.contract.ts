@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict';
 import { numberRange } from '../support/store/number-range.ts';
-import { bookmarkOf } from '../../src/store/bookmark.ts';
+import { bookmarkOf, keyOf, makeBookmark } from '../../src/store/bookmark.ts';
+import type { Snapshot } from '../../src/store/collection.ts';
 import { Double } from '../../src/store/values/bson.ts';
-import type { OwnedCollection, Plan } from '../../src/store/store.ts';
+import type { From, OwnedCollection, Plan } from '../../src/store/store.ts';
 import { expectedItems, inCategory, makeItem, makeItems } from '../support/store/items.ts';
 import type { Item } from '../support/store/items.ts';
-import { NEVER, PLENTY, assertChain, readRows } from '../support/store/reading.ts';
+import { SEED } from '../support/seed.ts';
+import { BY_ID, feedOf, isProblem, keysSince } from '../support/store/changes.ts';
+import { below, randomFrom } from '../support/store/random-collection.ts';
+import { NEVER, PLENTY, assertChain, assertRows, readRows, takeRows } from '../support/store/reading.ts';
 import type { StoreTest } from '../support/store/open-store.ts';
 
 const SIZE = { rows: 7, bytes: PLENTY };
@@ -61,6 +65,78 @@ export function snapshotContract(test: StoreTest): void {
     await assert.rejects(readAt(at - hour), { code: 'snapshot-expired', status: 410 });
     assert.equal(opened.slots.taken, 0);
   });
+}
+
+/** A state of all rows, and the changes behind it. */
+export function stateContract(test: StoreTest): void {
+  test('a snapshot has the rows of its time whatever is written later, and its place every later change', async (opened) => {
+    const { items } = opened.store;
+    const random = randomFrom(SEED);
+    const model = new Map<string, Item>();
+    const write = async (): Promise<readonly string[]> => {
+      const ids = Array.from({ length: 1 + below(random, 9) }, () => `i${below(random, 60)}`);
+      const distinct = [...new Set(ids)];
+      if (random() < 0.3) {
+        await items.remove(distinct.map((_id) => makeBookmark({ _id })));
+        return distinct.filter((id) => model.delete(id));
+      }
+      const rows = distinct.map((id) => makeItem(id, 'b', new Double(random()), `changed ${random()}`));
+      await insert(items, rows, 'replace');
+      rows.forEach((row, n) => model.set(distinct[n] ?? '', row));
+      return distinct;
+    };
+    for (let round = 0; round < 8; round++) {
+      await write();
+      const expected = [...model].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
+      const snapshot = await snapshotOf(items);
+      const written = new Set<string>();
+      for (const id of await write()) written.add(id);
+      for (let from: From = {}, at = 0, more = true; more;) {
+        const size = { rows: 1 + below(random, 20), bytes: PLENTY };
+        const batch = await snapshot.rows.read(BY_ID, from, size, NEVER);
+        ({ more } = batch);
+        if (batch.last) from = { after: batch.last };
+        if (!more) await batch.confirm(NEVER);
+        const rows = takeRows(batch);
+        assertRows(rows, expected.slice(at, (at += rows.length)));
+        assert.equal(more, at < expected.length);
+        for (const id of await write()) written.add(id);
+      }
+      const { keys } = await keysSince(feedOf(items), snapshot.place);
+      assert.deepEqual(
+        new Set(keys.map((key) => keyOf(key)._id)),
+        written,
+        'exactly the rows that were written behind it',
+      );
+      snapshot.release();
+      snapshot.release();
+    }
+    assert.equal(opened.slots.taken, 0);
+  });
+
+  test('a snapshot of a collection that is emptied has its rows, or says that they are replaced', async (opened) => {
+    const { items } = opened.store;
+    const before = makeItems(20);
+    await insert(items, before, 'fail');
+    const snapshot = await snapshotOf(items);
+    await items.clear(NEVER);
+    await insert(items, [makeItem('another', 'b', new Double(3))], 'fail');
+    try {
+      const batch = await snapshot.rows.read(BY_ID, {}, { rows: 99, bytes: PLENTY }, NEVER);
+      assertRows(takeRows(batch), expectedItems(before, BY_ID));
+    } catch (error) {
+      assert.ok(isProblem('collection-replaced')(error));
+    }
+    const { identity } = await items.describe(NEVER);
+    assert.notEqual(identity, snapshot.identity, 'its identity says so, too');
+    snapshot.release();
+    assert.equal(opened.slots.taken, 0);
+  });
+}
+
+async function snapshotOf({ snapshot }: OwnedCollection): Promise<Snapshot> {
+  assert.ok(snapshot, 'these rows have snapshots');
+  return snapshot(NEVER);
 }
 
 async function assertUnsupported(items: OwnedCollection): Promise<void> {

@@ -30,6 +30,11 @@ export class AmongCollection implements Collection {
     return this.#rows.changes;
   }
 
+  /** Absent where the rows have none. */
+  get snapshot(): Collection['snapshot'] {
+    return this.#rows.snapshot;
+  }
+
   read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<ReadBatch> {
     if (!isAmong(plan)) return this.#rows.read(plan, from, size, signal);
     return new AmongRead(this.#rows, this.#slots, plan, signal).read(from, size);

@@ -1,4 +1,4 @@
-import { collectionReplaced } from '../../base/errors.ts';
+import { changesUnsupported, collectionReplaced } from '../../base/errors.ts';
 import type { Identity } from '../bookmark.ts';
 import { addIndexes, fillByInserts } from '../writes/fill-by-inserts.ts';
 import type { Slots } from '../turns/slots.ts';
@@ -9,6 +9,7 @@ import { countRows } from './read/count.ts';
 import type { Layout, LayoutOptions } from './collection/create-collection.ts';
 import { dropCollection, removeIndex, renameCollection } from './write/drop.ts';
 import { faultOf, inPresentCollection } from './faults.ts';
+import { STANDALONE } from './changes/feed-faults.ts';
 import { MongoFeed, type FeedParts } from './changes/feed.ts';
 import { LookUps } from './changes/look-up.ts';
 import { addRows, countToReplace, replaceRows, type FillTarget } from './write/fill.ts';
@@ -99,6 +100,15 @@ class MongoCollection implements OwnedCollection {
         throw faultOf(error, layouts, {});
       }
     });
+  };
+
+  /** The server keeps past states by itself, so there is nothing to release. */
+  readonly snapshot: NonNullable<OwnedCollection['snapshot']> = async (signal) => {
+    const { now: at = null, identity } = await this.describe(signal, { now: true });
+    if (at === null || !this.changes) throw changesUnsupported(STANDALONE);
+    const state = identity === undefined ? { at } : { at, identity };
+    const read: OwnedCollection['read'] = (plan, ...rest) => this.read({ ...state, ...plan, at }, ...rest);
+    return { rows: { read }, place: this.changes.at(at), identity, release: () => undefined };
   };
 
   readonly count: OwnedCollection['count'] = async (plan, mode, signal) => {

@@ -7,6 +7,7 @@ import { dropCollection, removeIndex, renameCollection } from './write/drop.ts';
 import { Feed } from './changes/feed.ts';
 import { Indexes } from './write/indexes.ts';
 import { Reads } from './read/reads.ts';
+import { openSnapshot } from './read/snapshot.ts';
 import { RowWrites } from './write/row-writes.ts';
 import { NEW, RESOURCE, type CollectionShape } from './file/collections.ts';
 
@@ -57,6 +58,9 @@ export class SqliteCollection implements OwnedCollection, Records {
       const { identity, indexes } = this.#looks.current();
       return { identity, indexes: this.#indexes.listOf(indexes), now: null };
     });
+
+  readonly snapshot: NonNullable<OwnedCollection['snapshot']> = (signal) =>
+    openSnapshot(this.#core, this.#looks.shape, signal);
 
   readonly count: Records['count'] = (...call) => this.#counts.count(...call);
   readonly split: Records['split'] = (...call) => this.#counts.split(...call);

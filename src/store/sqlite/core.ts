@@ -22,6 +22,8 @@ interface CoreOptions extends LogOptions {
   readonly checkpointPages: number;
   /** Rows per transaction. Absent: as many as block the event loop for a few milliseconds. */
   readonly transactionRows?: number | undefined;
+  /** How long a snapshot may be read. Milliseconds. */
+  readonly snapshotMs: number;
   readonly now: () => number;
   readonly onWarning: (message: string) => void;
 }
@@ -41,6 +43,8 @@ export class Core {
   readonly watch: LogWatch;
   readonly checkpoints: Checkpoints;
   readonly writes: Writes;
+  /** What ends each open snapshot. */
+  readonly snapshots = new Set<() => void>();
 
   constructor(options: CoreOptions) {
     const { file, slots } = options;
@@ -101,6 +105,7 @@ export class Core {
     await this.background.close();
     await this.writes.idle();
     this.file.refuse();
+    for (const release of this.snapshots) release();
     this.watch.close();
     await this.maintenance.close();
     try {

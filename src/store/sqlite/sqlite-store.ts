@@ -11,6 +11,7 @@ import type { RecordDeclaration, Records } from '../records.ts';
 import type { CollectionEntry, Declaration, Listing, OwnedCollection, Store } from '../store.ts';
 import { freeIndexes } from './write/drop.ts';
 
+const SNAPSHOT_MS = 60_000;
 const CHANGES_TTL_MS = 7 * 24 * 60 * 60_000;
 /** Rows per transaction above which a process is one that imports: it may wait longer for the disk. */
 const BULK_ROWS = 1_000;
@@ -27,6 +28,8 @@ export interface SqliteOptions {
   readonly transactionRows?: number;
   /** Called with a sentence when something failed that no caller waited for. By default such failures are dropped. */
   readonly onWarning?: (message: string) => void;
+  /** How long a snapshot may be read, in milliseconds: meanwhile the write-ahead log only grows. 60 seconds by default. */
+  readonly snapshotMs?: number;
   readonly now?: () => number;
   /** A clock in milliseconds since 1970. */
   readonly wallClock?: () => number;
@@ -54,6 +57,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       checkpointPages: isBulk ? BULK_CHECKPOINT_PAGES : CHECKPOINT_PAGES,
       transactionRows: options.transactionRows,
       ttlMs: options.changesTtlMs ?? CHANGES_TTL_MS,
+      snapshotMs: options.snapshotMs ?? SNAPSHOT_MS,
       now: options.now ?? (() => performance.now()),
       wallClock: options.wallClock ?? Date.now,
       mostChanges: options.mostChanges,

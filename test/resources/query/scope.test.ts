@@ -10,8 +10,7 @@ import { readPlan } from '../../../src/resources/query/read-plan.ts';
 import { Decimal128, Double } from '../../../src/store/values/bson.ts';
 import { makeBookmark } from '../../../src/store/bookmark.ts';
 import { ReadTurns } from '../../../src/store/turns/read-turns.ts';
-import { streamReader } from '../../../src/store/turns/readers.ts';
-import type { Collection } from '../../../src/store/store.ts';
+import { streamReader, type StreamedRows } from '../../../src/store/turns/readers.ts';
 import { itemsOf } from '../../support/resources/items-resource.ts';
 import { NEVER } from '../../support/store/reading.ts';
 import { testSqlite } from '../../support/store/sqlite/sqlite.ts';
@@ -34,7 +33,7 @@ function scopeOfItems(category: string): Scope {
 
 test(`a part of a resource costs at most ${MOST_BYTES} bytes, and none when its key is gone`, async (t) => {
   const { store } = await testSqlite(t);
-  const streamsOf = (rows: Collection) => streamReader(rows, new ReadTurns(), { retryMs: 0 });
+  const streamsOf = (rows: StreamedRows) => streamReader(rows, new ReadTurns(), { retryMs: 0 });
   const { resource } = itemsOf(store, streamsOf);
   const open = (scope: Scope) => scopedResource(resource, scope);
   open(scopeOfItems('first'));

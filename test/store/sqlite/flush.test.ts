@@ -33,6 +33,7 @@ test('a write is acknowledged only after its sync', async (t) => {
     slots,
     onWarning,
     checkpointPages: 1_000,
+    snapshotMs: 60_000,
     ttlMs: 1_000,
     wallClock: Date.now,
     now: () => performance.now(),

@@ -12,6 +12,8 @@ interface ConnectionOptions {
   readonly readOnly?: boolean;
   /** How much of the file is mapped into memory for reads, in bytes. 0 where the file system does not allow it. */
   readonly mmapBytes?: number;
+  /** How much of the rest it keeps in memory. */
+  readonly cacheKibibytes?: number;
 }
 
 /** Statements of dropped tables stay prepared. Above this number all are prepared anew. */
@@ -28,20 +30,23 @@ const CODES: ReadonlyMap<string, number> = new Map([
 const COPIED_AT_ONCE = 1_000;
 const CACHE_KIBIBYTES = 32 * 1024;
 
-/** Every call is synchronous and leaves nothing open, which would keep the write-ahead log from beginning anew. */
+/**
+ * Every call is synchronous and leaves nothing open, which would keep the write-ahead log from beginning anew. (But `begin`: the
+ * calls behind it see one state.)
+ */
 export class Connection {
   readonly #db: Database;
   readonly #statements = new Map<string, Statement>();
   #dataVersion: unknown = null;
 
   /** Throws errors of SQLite: the file is damaged, or another process is in the way. */
-  constructor(path: string, { readOnly = false, mmapBytes = 0 }: ConnectionOptions = {}) {
+  constructor(path: string, { readOnly = false, mmapBytes = 0, cacheKibibytes = CACHE_KIBIBYTES }: ConnectionOptions = {}) {
     this.#db = new DatabaseSync(path, { readOnly });
     // Without cell_size_check: it looks at all cells of a page whenever a read comes to one, which doubles the time of a
     // walk in another order than that of the keys. Checksums, counters and the check in the background notice damage.
     try {
       this.#db.exec(
-        `pragma busy_timeout=0; pragma cache_size=-${CACHE_KIBIBYTES}; pragma mmap_size=${mmapBytes};
+        `pragma busy_timeout=0; pragma cache_size=-${cacheKibibytes}; pragma mmap_size=${mmapBytes};
          pragma trusted_schema=off; pragma synchronous=normal;
          pragma wal_autocheckpoint=0; pragma journal_size_limit=${64 * 1024 * 1024}`,
       );
@@ -76,6 +81,12 @@ export class Connection {
   /** Returns the number of rows that it changed. */
   run(sql: string, ...values: SqlValue[]): number {
     return this.#statement(sql).run(...values).changes;
+  }
+
+  /** Begins to see one state of the file: the present one. `undo` ends that. */
+  begin(): void {
+    this.run('begin');
+    this.get('select 1 from sqlite_schema limit 1'); // the state is that of the first read
   }
 
   /** Runs queries that see one state of the file. */
@@ -122,9 +133,8 @@ export class Connection {
    * anew after each write by another process. Rejects with what `onPages` throws.
    */
   async copyTo(path: string, onPages: (copied: number, pages: number) => void): Promise<void> {
-    this.run('begin');
+    this.begin();
     try {
-      this.get('select 1 from sqlite_schema limit 1');
       await backup(this.#db, path, {
         rate: COPIED_AT_ONCE,
         progress: ({ totalPages: pages, remainingPages: left }) => onPages(pages - left, pages),

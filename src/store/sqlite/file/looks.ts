@@ -7,11 +7,21 @@ import type { StoreFile } from './file.ts';
 export class Looks {
   readonly #connection: Connection;
   readonly #file: Pick<StoreFile, 'check' | 'faultOf'>;
-  readonly #turns = new LookTurns();
+  readonly #turns: LookTurns;
 
-  constructor(connection: Connection, file: Pick<StoreFile, 'check' | 'faultOf'>) {
+  constructor(
+    connection: Connection,
+    file: Pick<StoreFile, 'check' | 'faultOf'>,
+    turns: LookTurns = new LookTurns(),
+  ) {
     this.#connection = connection;
     this.#file = file;
+    this.#turns = turns;
+  }
+
+  /** Looks of another connection to the same file, which take turns with these. */
+  beside(connection: Connection, file: Pick<StoreFile, 'check' | 'faultOf'>): Looks {
+    return new Looks(connection, file, this.#turns);
   }
 
   /** Looks when its turn comes. `isPatient`: others may go first. Rejects with the signal's reason. */

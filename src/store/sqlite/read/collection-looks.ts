@@ -12,13 +12,16 @@ export const PASSED_AT_ONCE = 40_000;
 /** The tables of a collection, or the order of its rows, are others than when its read began. */
 class ReplacedError extends Error {}
 
-/** Looks at one collection of the file. */
-export class CollectionLooks {
-  readonly core: Core;
-  readonly shape: CollectionShape;
-  readonly #indexes: Indexes;
+/** What reads look at: the file as it is (the core), or one state of it. */
+export type Looked = Pick<Core, 'looks' | 'reader' | 'log' | 'collections' | 'background'>;
 
-  constructor(core: Core, shape: CollectionShape, indexes: Indexes) {
+/** Looks at one collection of the file. */
+export class CollectionLooks<In extends Looked = Core> {
+  readonly core: In;
+  readonly shape: CollectionShape;
+  readonly #indexes: Pick<Indexes, 'buildLater'>;
+
+  constructor(core: In, shape: CollectionShape, indexes: Pick<Indexes, 'buildLater'>) {
     this.core = core;
     this.shape = shape;
     this.#indexes = indexes;
@@ -58,12 +61,12 @@ export class CollectionLooks {
 
 /** Looks of one read, which all see the collection that the first one saw. */
 export class SteadyLooks {
-  readonly #looks: CollectionLooks;
+  readonly #looks: CollectionLooks<Looked>;
   readonly #plan: Plan;
   readonly #signal: AbortSignal;
   #first: CollectionRecord | null = null;
 
-  constructor(looks: CollectionLooks, plan: Plan, signal: AbortSignal) {
+  constructor(looks: CollectionLooks<Looked>, plan: Plan, signal: AbortSignal) {
     this.#looks = looks;
     this.#plan = plan;
     this.#signal = signal;

@@ -8,12 +8,16 @@ import { completionOf, elementsOf, textOf } from './xml.ts';
 const RETRY_MS = 30_000;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
+const NOT_IMPLEMENTED = 501;
+const NOTHING = new Uint8Array(0);
 
 /**
  * Answers after which the same request may succeed: the store is busy, bytes were changed on their way, our clock was off
  * (the next signature has the store's), or the credentials were (those of files are read again).
  */
 const PASSING: ReadonlySet<string> = new Set([
+  // another write of this key is under way
+  ...['ConditionalRequestConflict', 'OperationAborted'],
   ...['BadDigest', 'XAmzContentSHA256Mismatch', 'IncompleteBody', 'RequestTimeout', 'SlowDown'],
   ...[
     'RequestTimeTooSkewed',
@@ -30,8 +34,15 @@ export interface BucketOptions extends ConnectionOptions {
   readonly retryMs?: number;
 }
 
-interface PutOptions extends Pick<BucketRequest, 'md5' | 'signal'> {
+interface PutOptions extends Pick<BucketRequest, 'md5' | 'signal' | 'headers'> {
   readonly isNew?: boolean;
+}
+
+interface ListedFile {
+  readonly key: string;
+  readonly size: number;
+  /** By the clock of the bucket. Milliseconds since 1970. */
+  readonly storedAt: number;
 }
 
 /** A file that is being put together from parts. */
@@ -48,20 +59,52 @@ export class Bucket {
   readonly #connection: BucketConnection;
   readonly #retryMs: number;
   #isClosed = false;
+  /** Whether nobody has found yet that the store refuses If-None-Match. */
+  #knowsConditions = true;
 
   constructor(place: BucketPlace, { retryMs = RETRY_MS, ...options }: BucketOptions = {}) {
     this.#connection = new BucketConnection(place, options);
     this.#retryMs = retryMs;
   }
 
-  /** Stores a file. `isNew`: only if there is none. Resolves with whether it was stored. */
+  /**
+   * Stores a file. `isNew`: only if there is none. Resolves with whether it was stored. A store that does not know
+   * If-None-Match is asked before: of two writers at once both may then store theirs.
+   */
   async put(key: string, body: Uint8Array, { isNew = false, ...more }: PutOptions = {}): Promise<boolean> {
-    const headers = isNew ? { 'If-None-Match': '*' } : {};
+    const request = { method: 'PUT', key, body, ...more } as const;
+    if (isNew && this.#knowsConditions) return this.#putUnlessThere(request);
+    if (isNew && (await this.size(key)) !== null) return false;
+    await this.#ask(request);
+    return true;
+  }
+
+  async #putUnlessThere(request: BucketRequest & { readonly body: Uint8Array }): Promise<boolean> {
+    const { key, body, headers, signal } = request;
+    const conditional = { ...request, headers: { ...headers, 'If-None-Match': '*' } };
+    let tries = 0;
     try {
-      await this.#ask({ method: 'PUT', key, headers, body, ...more });
+      await this.#again(signal, () => {
+        tries++;
+        return this.#connection.ask(conditional);
+      });
       return true;
     } catch (error) {
-      if (isNew && error instanceof BucketError && error.status === 412) return false;
+      const status = error instanceof BucketError ? error.status : 0;
+      this.#knowsConditions &&= status !== NOT_IMPLEMENTED;
+      if (status === NOT_IMPLEMENTED) return this.put(key, body, { ...request, isNew: true });
+      if (status !== 412) throw error;
+      // The answer to the try before may have been lost: then the file is ours.
+      return tries > 1 && Buffer.compare((await this.whole(key)) ?? NOTHING, body) === 0;
+    }
+  }
+
+  /** All bytes of a file. Null: there is none. */
+  async whole(key: string): Promise<Uint8Array | null> {
+    try {
+      return await this.#again(undefined, () => this.#connection.fetch({ method: 'GET', key }));
+    } catch (error) {
+      if (error instanceof BucketError && error.code === 'NoSuchKey') return null;
       throw error;
     }
   }
@@ -76,8 +119,8 @@ export class Bucket {
     await this.#unlessMissing({ method: 'DELETE', key });
   }
 
-  /** All keys with this beginning, and the sizes of their files. `most`: only about so many. */
-  async *list(prefix: string, most = 1_000): AsyncGenerator<{ key: string; size: number }, void, undefined> {
+  /** All files whose key has this beginning. `most`: only about so many. */
+  async *list(prefix: string, most = 1_000): AsyncGenerator<ListedFile, void, undefined> {
     for (let token = ''; ;) {
       const query = {
         'list-type': '2',
@@ -87,7 +130,11 @@ export class Bucket {
       };
       const xml = await this.#ask({ method: 'GET', key: '', query });
       for (const found of elementsOf(xml, 'Contents'))
-        yield { key: textOf(found, 'Key'), size: Number(textOf(found, 'Size')) };
+        yield {
+          key: textOf(found, 'Key'),
+          size: Number(textOf(found, 'Size')),
+          storedAt: Date.parse(textOf(found, 'LastModified')),
+        };
       token = textOf(xml, 'NextContinuationToken');
       if (token === '' || most < 1_000) return;
     }
@@ -207,5 +254,6 @@ export class Bucket {
 /** Whether the same request may succeed a little later. */
 function mayPass(error: unknown): boolean {
   if (!(error instanceof BucketError)) return false;
+  if (error.status === NOT_IMPLEMENTED) return false;
   return error.status === 0 || error.status >= 500 || error.status === 429 || PASSING.has(error.code);
 }

@@ -1,9 +1,9 @@
-import { AppError } from '../../base/errors.ts';
 import { RecentMap } from '../../base/recent-map.ts';
-import { FileGoneError, isFileName, type FileStore, type FileWriter } from '../files.ts';
+import { isFileName, type FileStore, type FileWriter } from '../files.ts';
 import { Bucket, type BucketOptions } from './client.ts';
+import { BucketFaults } from './faults.ts';
 import type { BucketPlace } from './place.ts';
-import { BucketError } from './request.ts';
+import { readStretch } from './read.ts';
 import { BucketWriter } from './writer.ts';
 
 /** Each listing is a request that the provider may charge for. Milliseconds. */
@@ -11,8 +11,7 @@ const LISTING_MS = 60_000;
 /** How long the size of a file is believed: a file that somebody else has removed is linked to for so long. Milliseconds. */
 const SIZE_MS = 5_000;
 const MOST_SIZES = 1_000;
-/** How often a read goes on behind a cut at which no byte came. */
-const MOST_CUTS = 5;
+const FAULTS = new BucketFaults('export files');
 
 interface BucketFilesOptions extends BucketOptions {
   /**
@@ -46,29 +45,15 @@ export class BucketFiles implements FileStore {
     await this.remove(name);
     const writer = new BucketWriter(this.#bucket, await this.#keyOf(name), signal);
     return {
-      write: (bytes) => told(writer.write(bytes)),
-      finish: () => told(writer.finish()),
+      write: (bytes) => FAULTS.told(writer.write(bytes)),
+      finish: () => FAULTS.told(writer.finish()),
       close: () => writer.close(),
     };
   }
 
   async *read(name: string, start: number, end: number): AsyncGenerator<Uint8Array, void, undefined> {
     const key = await this.#keyOf(name);
-    let at = start;
-    for (let cuts = 0; at < end; cuts++) {
-      const response = await told(this.#bucket.get(key, at, end), name);
-      try {
-        for await (const chunk of response as AsyncIterable<Buffer>) {
-          at += chunk.length;
-          cuts = 0;
-          yield chunk;
-        }
-      } catch (error) {
-        if (cuts >= MOST_CUTS) throw unavailable(error);
-      } finally {
-        response.destroy();
-      }
-    }
+    yield* readStretch(this.#bucket, FAULTS, { key, name, start, end });
   }
 
   async size(name: string): Promise<number | null> {
@@ -76,21 +61,21 @@ export class BucketFiles implements FileStore {
     const key = await this.#keyOf(name);
     const known = this.#sizes.get(key);
     if (known !== undefined && performance.now() - known.at < SIZE_MS) return known.size;
-    const size = await told(this.#bucket.size(key));
+    const size = await FAULTS.told(this.#bucket.size(key));
     if (size !== null) this.#sizes.set(key, { size, at: performance.now() });
     return size;
   }
 
   async remove(name: string): Promise<void> {
     const key = await this.#keyOf(name);
-    await told(this.#remove(key));
+    await FAULTS.told(this.#remove(key));
     this.#sizes.set(key, { size: 0, at: -Infinity });
   }
 
   async names(stem?: string): Promise<readonly string[]> {
     const folder = await this.#ownFolder();
     if (folder === null) return [];
-    const keys = await told(this.#keys(stem === undefined ? folder : `${folder}${stem}.`));
+    const keys = await FAULTS.told(this.#keys(stem === undefined ? folder : `${folder}${stem}.`));
     return [...keys].map((key) => key.slice(folder.length)).filter(isFileName);
   }
 
@@ -100,7 +85,7 @@ export class BucketFiles implements FileStore {
   }
 
   async ping(): Promise<void> {
-    await told(this.#probe.list(this.#place.prefix, 1).next());
+    await FAULTS.told(this.#probe.list(this.#place.prefix, 1).next());
   }
 
   close(): void {
@@ -116,7 +101,7 @@ export class BucketFiles implements FileStore {
 
   async #keyOf(name: string): Promise<string> {
     const folder = await this.#ownFolder();
-    if (folder === null) throw unavailable(new Error('the store has no exports yet'));
+    if (folder === null) throw FAULTS.unavailable(new Error('the store has no exports yet'));
     return folder + checked(name);
   }
 
@@ -135,43 +120,4 @@ export class BucketFiles implements FileStore {
 function checked(name: string): string {
   if (!isFileName(name)) throw new TypeError(`not a file's name: ${JSON.stringify(name)}`);
   return name;
-}
-
-/** Rejects with the AppError that an error of the bucket is, and with FileGoneError for a file of this name that is not there. */
-async function told<T>(work: Promise<T>, name?: string): Promise<T> {
-  try {
-    return await work;
-  } catch (error) {
-    if (
-      name !== undefined &&
-      error instanceof BucketError &&
-      ['NoSuchKey', 'InvalidRange'].includes(error.code)
-    )
-      throw new FileGoneError(name);
-    throw error instanceof BucketError ? faultOf(error) : error;
-  }
-}
-
-/** Answers that another attempt meets again until the operator has changed the bucket or its policy. */
-const REFUSALS: ReadonlySet<string> = new Set([
-  ...[
-    'AccessDenied',
-    'AllAccessDisabled',
-    'NoSuchBucket',
-    'PermanentRedirect',
-    'AuthorizationHeaderMalformed',
-  ],
-  ...['EntityTooLarge', 'InvalidBucketState', 'QuotaExceeded', 'XMinioStorageFull'],
-]);
-
-function faultOf(error: BucketError): AppError {
-  if (!REFUSALS.has(error.code)) return unavailable(error);
-  return new AppError('insufficient-storage', `The bucket of export files refuses it (${error.code}).`, {
-    cause: error,
-  });
-}
-
-function unavailable(cause: unknown): AppError {
-  const code = cause instanceof BucketError && cause.code !== '' ? ` (${cause.code})` : '';
-  return new AppError('store-unavailable', `The bucket of export files cannot be reached${code}.`, { cause });
 }

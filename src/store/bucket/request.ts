@@ -102,6 +102,11 @@ export class BucketConnection {
     return xml;
   }
 
+  /** The body of a successful answer, of any length. */
+  async fetch(request: BucketRequest): Promise<Uint8Array> {
+    return bytesOf(await this.send(request), Infinity);
+  }
+
   /** A URL by which anybody may send this GET until `seconds` have passed. */
   link(key: string, seconds: number, query: Readonly<Record<string, string>>): string {
     const time = this.#time();
@@ -194,16 +199,20 @@ function unanswered(error: unknown): BucketError {
 
 /** The body as text. Rejects with BucketError when it is cut. */
 async function bodyOf(response: IncomingMessage): Promise<string> {
+  return (await bytesOf(response, LONGEST_ANSWER)).toString();
+}
+
+async function bytesOf(response: IncomingMessage, most: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   try {
     for await (const chunk of response as AsyncIterable<Buffer>) {
       bytes += chunk.length;
-      if (bytes > LONGEST_ANSWER) throw new Error(`an answer of more than ${LONGEST_ANSWER} bytes`);
+      if (bytes > most) throw new Error(`an answer of more than ${most} bytes`);
       chunks.push(chunk);
     }
   } catch (error) {
     throw unanswered(error);
   }
-  return Buffer.concat(chunks).toString();
+  return Buffer.concat(chunks);
 }

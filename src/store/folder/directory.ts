@@ -1,11 +1,12 @@
 import { constants } from 'node:fs';
 import { access, lstat, mkdir, open, readdir, rename, rm, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { AppError, storeUnavailable } from '../../base/errors.ts';
 import { FileGoneError, isFileName, type FileStore, type FileWriter } from '../files.ts';
 import { codeOf, reasonOf } from '../../base/error-reason.ts';
+import { FolderFaults } from './faults.ts';
 
 const UNFINISHED = '.part';
+const FAULTS = new FolderFaults('export files');
 const READ_BYTES = 256 * 1024;
 /** Symbolic links are not followed: the server creates every file here itself. */
 const READ = constants.O_RDONLY | constants.O_NOFOLLOW;
@@ -33,41 +34,49 @@ export function directoryFiles(directory: string | (() => Promise<string>)): Fil
   return {
     async create(name) {
       const path = await pathOf(name);
-      await mkdir(dirname(path), { recursive: true }).catch(fail);
-      return writerOf(await open(path + UNFINISHED, MAKE, 0o600).catch(fail), path);
+      await mkdir(dirname(path), { recursive: true }).catch(FAULTS.fail);
+      return writerOf(await open(path + UNFINISHED, MAKE, 0o600).catch(FAULTS.fail), path);
     },
     async *read(name, start, end) {
       yield* readFrom(await pathOf(name), name, start, end);
     },
     async size(name) {
-      const found = isFileName(name) ? await lstat(await pathOf(name)).catch(unlessMissing(null)) : null;
+      const found = isFileName(name)
+        ? await lstat(await pathOf(name)).catch(FAULTS.unlessMissing(null))
+        : null;
       return found?.isFile() === true ? found.size : null;
     },
     async remove(name) {
       const path = await pathOf(name);
-      await Promise.all([path, path + UNFINISHED].map((file) => rm(file, { force: true }).catch(fail)));
+      await Promise.all(
+        [path, path + UNFINISHED].map((file) => rm(file, { force: true }).catch(FAULTS.fail)),
+      );
     },
     async names(stem) {
-      const entries = await readdir(await find()).catch(unlessMissing([]));
+      const entries = await readdir(await find()).catch(FAULTS.unlessMissing([]));
       const names = entries.map((entry) => entry.replace(/\.part$/, '')).filter(isFileName);
       return stem === undefined ? names : names.filter((name) => name.startsWith(`${stem}.`));
     },
   };
 }
 
-async function* readFrom(
+/** Yields bytes of a file. Throws FileGoneError with its name when bytes are missing. */
+export async function* readFrom(
   path: string,
   name: string,
   start: number,
   end: number,
+  faults: FolderFaults = FAULTS,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const file = await open(path, READ).catch((error: unknown) => {
-    throw ['ENOENT', 'ELOOP'].includes(String(codeOf(error))) ? new FileGoneError(name) : fault(error);
+    throw ['ENOENT', 'ELOOP'].includes(String(codeOf(error))) ? new FileGoneError(name) : faults.of(error);
   });
   try {
     const buffer = Buffer.allocUnsafeSlow(Math.min(READ_BYTES, Math.max(1, end - start)));
     for (let at = start; at < end;) {
-      const { bytesRead } = await file.read(buffer, 0, Math.min(buffer.length, end - at), at).catch(fail);
+      const { bytesRead } = await file
+        .read(buffer, 0, Math.min(buffer.length, end - at), at)
+        .catch(faults.fail);
       if (bytesRead === 0) throw new FileGoneError(name);
       yield buffer.subarray(0, bytesRead);
       at += bytesRead;
@@ -82,18 +91,18 @@ function writerOf(file: FileHandle, path: string): FileWriter {
   const close = async (): Promise<void> => {
     if (!isOpen) return;
     isOpen = false;
-    await file.close().catch(fail);
+    await file.close().catch(FAULTS.fail);
   };
   return {
     async write(bytes) {
       for (let at = 0; at < bytes.length;)
-        at += (await file.write(bytes, at, bytes.length - at).catch(fail)).bytesWritten;
+        at += (await file.write(bytes, at, bytes.length - at).catch(FAULTS.fail)).bytesWritten;
     },
     async finish() {
-      await file.sync().catch(fail);
+      await file.sync().catch(FAULTS.fail);
       await close();
-      await rename(path + UNFINISHED, path).catch(fail);
-      await syncDirectory(dirname(path)).catch(fail);
+      await rename(path + UNFINISHED, path).catch(FAULTS.fail);
+      await syncDirectory(dirname(path)).catch(FAULTS.fail);
     },
     close,
   };
@@ -106,41 +115,5 @@ export async function syncDirectory(path: string): Promise<void> {
     await directory.sync();
   } finally {
     await directory.close();
-  }
-}
-
-function unlessMissing<T>(missing: T) {
-  return (error: unknown): T => {
-    if (codeOf(error) === 'ENOENT') return missing;
-    throw fault(error);
-  };
-}
-
-function fail(error: unknown): never {
-  throw fault(error);
-}
-
-function fault(error: unknown): unknown {
-  switch (String(codeOf(error))) {
-    case 'ENOSPC':
-    case 'EDQUOT':
-    case 'EFBIG':
-      return new AppError('insufficient-storage', 'The disk of the export files is full.', { cause: error });
-    case 'EROFS':
-    case 'EACCES':
-    case 'EPERM':
-    case 'ENOTDIR':
-    case 'EEXIST': // the directory is a file
-      return new AppError(
-        'insufficient-storage',
-        `The directory of export files cannot be written (${String(codeOf(error))}).`,
-        { cause: error },
-      );
-    case 'EIO':
-    case 'EMFILE':
-    case 'ENFILE':
-      return storeUnavailable(error);
-    default:
-      return error;
   }
 }

@@ -99,15 +99,15 @@ export function objectsContract(test: ContractTest<ObjectStore>): void {
   test('a reader of an object that is replaced all the time never sees a part of it', async (objects) => {
     const versions = ['a', 'b', 'c'].map((text, n) => Buffer.alloc(100_000 + n, text));
     await objects.put('orders/edition.json', versions[0] as Buffer);
-    let isDone = false;
+    const done = new AbortController();
     const reading = (async () => {
-      while (!isDone) {
+      while (!done.signal.aborted) {
         const found = await objects.get('orders/edition.json');
         assert.ok(versions.some((one) => found && one.equals(found)));
       }
     })();
     for (let n = 0; n < 20; n++) await objects.put('orders/edition.json', versions[n % 3] as Buffer);
-    isDone = true;
+    done.abort();
     await reading;
   });
 

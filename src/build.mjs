@@ -46,6 +46,10 @@ const ASSETS = [
   'web/page/index.html',
   'web/page/icon.svg',
   'web/reference',
+  'editions/delta/checkpoint-schema.mjs',
+  'editions/delta/columns.mjs',
+  'editions/delta/parquet-thread.mjs',
+  'editions/delta/values.mjs',
   'pipeline/parquet-thread.mjs',
   'store/sqlite/file/worker.mjs',
 ];

@@ -19,7 +19,7 @@ const OWNERS: [library: string, files: RegExp][] = [
   ['bson', /^store\/values\/bson\.ts$/],
   [
     'node:zlib',
-    /^(pipeline\/(compress|crc32|pieces)|import\/(compressed|zstd)|pull\/http|load\/page-check)\.ts$/,
+    /^((pipeline\/(compress|crc32|pieces)|import\/(compressed|zstd)|pull\/http|load\/page-check)\.ts|editions\/delta\/parquet-thread\.mjs)$/,
   ],
   ['fast-json-stringify', /^rows\/serializers\.ts$/],
   ['negotiator', /^http\/negotiate\.ts$/],
@@ -33,6 +33,7 @@ const OWNERS: [library: string, files: RegExp][] = [
   ['uuid', /^users\/user-routes\.ts$/],
   ['bullmq', /^queue\/bullmq\.ts$/],
   ['parquet-wasm', /^pipeline\/parquet-thread\.mjs$/],
+  ['hyparquet-writer', /^editions\/delta\/parquet-thread\.mjs$/],
   ['rate-limiter-flexible', /^access\/limiter-redis\.ts$/],
   ['jose', /^access\/token-check\.ts$/],
   ...['api', 'exporter-trace-otlp-proto', 'resources', 'sdk-trace-base'].map((name): [string, RegExp] => [
@@ -43,8 +44,11 @@ const OWNERS: [library: string, files: RegExp][] = [
 ];
 
 test('each library is imported in one place', () => {
-  const thread = 'pipeline/parquet-thread.mjs';
-  const programs = [...sources, { path: thread, text: readFileSync(join(ROOT, 'src', thread), 'utf8') }];
+  const threads = ['pipeline/parquet-thread.mjs', 'editions/delta/parquet-thread.mjs'];
+  const programs = [
+    ...sources,
+    ...threads.map((path) => ({ path, text: readFileSync(join(ROOT, 'src', path), 'utf8') })),
+  ];
   for (const [library, files] of OWNERS) {
     const pattern = new RegExp(
       `(from|import|require)\\s*\\(?\\s*'${library.replaceAll('.', '\\.')}(/[^']*)?'`,

@@ -8,6 +8,8 @@ import { REST, scaleOf, type Column } from '../../rows/arrow/columns.ts';
 export interface TableSchema {
   /** The 16 hexadecimal digits in the names of chunks of Parquet: a hash of the columns. */
   readonly name: string;
+  /** Whether the first column has the ids, in whose order chunks are. Ids that are documents stand in `_rest`. */
+  readonly hasKey: boolean;
   readonly columns: readonly TableColumn[];
 }
 
@@ -22,9 +24,9 @@ export interface TableColumn {
 const COLUMN_NAME = /^[\p{L}\p{N}_$-]{1,128}$/u;
 
 /**
- * The schema of a table from columns as a table of Arrow has them, `id` first. Columns of JSON, of paths into documents
- * and those whose names Delta does not allow are left out: their values stand in `_rest`. So do those of the second of
- * two names that differ only in case, which are one to readers of SQL.
+ * The schema of a table from columns as a table of Arrow has them, that of ids first. Columns of JSON, of paths into
+ * documents and those whose names Delta does not allow are left out: their values stand in `_rest`. So do those of the
+ * second of two names that differ only in case, which are one to readers of SQL.
  */
 export function tableSchema(columns: readonly Column[]): TableSchema {
   const taken = new Set([REST]);
@@ -35,8 +37,20 @@ export function tableSchema(columns: readonly Column[]): TableSchema {
     taken.add(folded);
     return [{ name, type }];
   });
-  const digest = createHash('sha256').update(JSON.stringify(kept)).digest('hex');
-  return { name: digest.slice(0, 16), columns: kept };
+  const hasKey = kept[0]?.name === columns[0]?.name;
+  const digest = createHash('sha256')
+    .update(JSON.stringify([hasKey, kept]))
+    .digest('hex');
+  return { name: digest.slice(0, 16), hasKey, columns: kept };
+}
+
+/** The schema as Delta writes it: JSON. */
+export function deltaSchema({ columns }: TableSchema): string {
+  const all = [...columns, { name: REST, type: 'string' }];
+  return JSON.stringify({
+    type: 'struct',
+    fields: all.map(({ name, type }) => ({ name, type, nullable: true, metadata: {} })),
+  });
 }
 
 function typeOf(kind: Column['kind']): TableColumn['type'] | undefined {

@@ -1,0 +1,237 @@
+import { createHash } from 'node:crypto';
+import { AppError } from '../base/errors.ts';
+import type { ChunkEntry, DeltaEntry, EditionHead } from '../base/edition/head.ts';
+import { indexTree } from '../base/edition/index-tree.ts';
+import { indexFile, nameText, type ChunkFormat } from '../base/edition/names.ts';
+import { crc32Combine } from '../pipeline/crc32-combine.ts';
+import type { Resource } from '../resources/query/resource.ts';
+import { encodeFeedCursor, placeBefore } from '../resources/token/feed-cursor.ts';
+import type { Transcoder } from '../rows/rows.ts';
+import type { ChangeFeed } from '../store/change-feed.ts';
+import type { ObjectStore } from '../store/objects.ts';
+import type { Plan } from '../store/plan.ts';
+import { ChunkFiles } from './chunk-files.ts';
+import { DeltaLines } from './delta-lines.ts';
+import { EditionFiles, type Work } from './edition-files.ts';
+import { Ranges } from './ranges.ts';
+import { EditionReader } from './reader.ts';
+import { placeOf, placeText, type EditionRecord, type KeptPlace } from './record.ts';
+
+const BY_ID: Plan = { sort: '_id', direction: 1 };
+/** Where the changes since the last edition are lost. All rows are read again. */
+const LOST: ReadonlySet<string> = new Set(['changes-expired', 'collection-replaced', 'invalid-cursor']);
+
+/** What a resource declares of its editions. */
+export interface EditionForm {
+  readonly formats: readonly ChunkFormat[];
+  /** Bytes of a chunk. */
+  readonly target: number;
+  /** How many editions are kept, the newest included. */
+  readonly keep: number;
+  /** Where clients find the files of a resource: see `EditionHead.files`. */
+  readonly filesAt: string;
+}
+
+export interface BuildOptions {
+  readonly resource: Resource;
+  readonly form: EditionForm;
+  readonly objects: ObjectStore;
+  readonly transcoder: Transcoder;
+  readonly signal: AbortSignal;
+  readonly onRows: (rows: number, bytes: number) => void;
+  readonly walkMs?: number;
+}
+
+/** An edition whose files are all stored. */
+export interface BuiltEdition {
+  readonly head: EditionHead;
+  readonly place: string;
+  readonly form: string;
+  readonly read: number;
+  readonly stored: number;
+}
+
+/** Makes the edition that follows that of a record, and stores its files. It is not visible before the record has it. */
+export async function build(record: EditionRecord, options: BuildOptions): Promise<BuiltEdition> {
+  try {
+    return await buildFrom(record, options, await startOf(record, options));
+  } catch (error) {
+    if (!(error instanceof AppError) || !LOST.has(error.code)) throw error;
+    await new EditionFiles(options.objects, options.resource.name).saveWork(null);
+    return buildFrom(record, options, await newStart(options));
+  }
+}
+
+/** From where ranges are made clean. */
+interface Start {
+  readonly ranges: Ranges;
+  readonly from: KeptPlace;
+  /** Null: it is not known what changed since the edition before. */
+  readonly delta: DeltaLines | null;
+  readonly isWalk: boolean;
+}
+
+async function startOf(record: EditionRecord, options: BuildOptions): Promise<Start> {
+  const files = new EditionFiles(options.objects, options.resource.name);
+  const form = formOf(options);
+  const { head, place } = record;
+  if (head && place !== null && record.form === form) {
+    const { chunks } = await files.contents(head);
+    return { ranges: new Ranges(chunks, true), from: placeOf(place), delta: new DeltaLines(), isWalk: false };
+  }
+  const work = await files.work();
+  return work?.form === form && work.chunks.length > 0 ? goOnWith(work) : newStart(options);
+}
+
+function goOnWith({ chunks, dirty, isWhole, place }: Work): Start {
+  const ranges = new Ranges(chunks);
+  ranges.goOn(dirty, isWhole);
+  return { ranges, from: placeOf(place), delta: null, isWalk: true };
+}
+
+async function newStart(options: BuildOptions): Promise<Start> {
+  const { resource, signal } = options;
+  const from = await placeBefore(BY_ID, feedOf(resource), resource.rows, signal);
+  return { ranges: new Ranges([]), from, delta: null, isWalk: true };
+}
+
+async function buildFrom(record: EditionRecord, options: BuildOptions, start: Start): Promise<BuiltEdition> {
+  const { resource, form, objects, transcoder, signal, onRows, walkMs } = options;
+  const files = new EditionFiles(objects, resource.name);
+  const { ranges, from, delta, isWalk } = start;
+  const chunkFiles = new ChunkFiles({
+    objects,
+    resource: resource.name,
+    formats: form.formats,
+    kept: await keptChunks(record, files),
+  });
+  const walked = async (place: KeptPlace['place']): Promise<void> => {
+    if (!isWalk) return;
+    await files.saveWork({
+      form: formOf(options),
+      place: placeText({ place, identity: from.identity }),
+      chunks: ranges.begun,
+      dirty: ranges.dirtyPlaces,
+      isWhole: ranges.isWhole,
+    });
+  };
+  const reader = new EditionReader({
+    resource,
+    feed: feedOf(resource),
+    transcoder,
+    files: chunkFiles,
+    ranges,
+    target: form.target,
+    signal,
+    ...from,
+    delta,
+    walked,
+    onRows,
+    ...(walkMs !== undefined && { walkMs }),
+  });
+  const at = await reader.run();
+  const made = { place: reader.place, identity: from.identity };
+  const head = await putHead(record, options, { chunks: ranges.chunks, delta, at, made });
+  return {
+    head,
+    place: placeText(made),
+    form: formOf(options),
+    read: reader.read,
+    stored: chunkFiles.stored,
+  };
+}
+
+/** The chunks of editions that are kept, whose files need not be put. */
+async function keptChunks({ head }: EditionRecord, files: EditionFiles): Promise<Map<string, ChunkEntry>> {
+  const kept = new Map<string, ChunkEntry>();
+  for (const { edition } of head ? [head, ...head.kept] : []) {
+    const one = await files.head(edition);
+    if (one?.target === head?.target && one)
+      for (const chunk of (await files.contents(one)).chunks) kept.set(chunk.name, chunk);
+  }
+  return kept;
+}
+
+interface Contents {
+  readonly chunks: readonly ChunkEntry[];
+  readonly delta: DeltaLines | null;
+  readonly at: number;
+  readonly made: KeptPlace;
+}
+
+/** Stores the index, the delta and the head of an edition. One with the rows of the edition before has its number, and a later time. */
+async function putHead(
+  record: EditionRecord,
+  options: BuildOptions,
+  contents: Contents,
+): Promise<EditionHead> {
+  const { resource, form, objects } = options;
+  const { chunks, at, made } = contents;
+  const files = new EditionFiles(objects, resource.name);
+  const before = record.head;
+  const edition = createHash('sha256')
+    .update(nameText(chunks.map(({ name }) => name)))
+    .digest('hex');
+  const isSame = before?.edition === edition;
+  const tree = indexTree(chunks);
+  for (const [name, bytes] of tree.files) await objects.put(files.pathOf(indexFile(name)), bytes);
+  const kept = keptBehind(before, edition, form.keep);
+  const changes = encodeFeedCursor(resource.name, BY_ID, { ...made, walk: 'over' });
+  const head: EditionHead = {
+    edition,
+    resource: resource.name,
+    sequence: before ? before.sequence + (isSame ? 0 : 1) : 0,
+    at: new Date(at).toISOString(),
+    rows: chunks.reduce((sum, chunk) => sum + chunk.rows, 0),
+    bytes: chunks.reduce((sum, chunk) => sum + chunk.bytes, 0),
+    crc32: crcOf(chunks).toString(16).padStart(8, '0'),
+    changes: changes ?? '',
+    target: form.target,
+    formats: form.formats,
+    files: form.filesAt,
+    index: tree.index,
+    deltas: isSame ? before.deltas : await deltasOf(before, contents, edition, kept, files),
+    kept,
+  };
+  if (!isSame) await objects.put(files.headPath(edition), Buffer.from(JSON.stringify(head)));
+  return head;
+}
+
+/** The editions that stay beside a new one. */
+function keptBehind(before: EditionHead | null, edition: string, keep: number): EditionHead['kept'] {
+  const all = before ? [{ edition: before.edition, at: before.at }, ...before.kept] : [];
+  return all.filter((one) => one.edition !== edition).slice(0, Math.max(0, keep - 1));
+}
+
+/** The deltas from kept editions, as far as they follow one another. */
+async function deltasOf(
+  before: EditionHead | null,
+  { delta }: Contents,
+  edition: string,
+  kept: EditionHead['kept'],
+  files: EditionFiles,
+): Promise<readonly DeltaEntry[]> {
+  const isKept = (name: string) => kept.some((one) => one.edition === name);
+  const newest =
+    before && delta && isKept(before.edition) ? await files.putDelta(delta, before.edition, edition) : null;
+  if (!before || !newest) return [];
+  const all = [newest, ...before.deltas];
+  const end = all.findIndex(
+    ({ from }, n) => !isKept(from) || all.slice(0, n).some((one) => one.from === from),
+  );
+  return end < 0 ? all : all.slice(0, end);
+}
+
+function crcOf(chunks: readonly ChunkEntry[]): number {
+  return chunks.reduce((crc, one) => crc32Combine(crc, parseInt(one.crc32, 16), one.bytes), 0);
+}
+
+/** What chunks depend on beside the rows. Where it is another one, all rows are read again. */
+function formOf({ resource, form }: BuildOptions): string {
+  return JSON.stringify([form.target, form.formats, resource.shown.policy ?? null]);
+}
+
+function feedOf({ rows }: Resource): ChangeFeed {
+  if (rows.changes) return rows.changes;
+  throw new AppError('changes-unsupported', 'The store has no changes, so there are no editions.');
+}

@@ -1,0 +1,205 @@
+import { randomBytes } from 'node:crypto';
+import { AppError } from '../base/errors.ts';
+import type { Log } from '../base/log.ts';
+import type { Resource } from '../resources/query/resource.ts';
+import type { Transcoder } from '../rows/rows.ts';
+import type { ObjectStore } from '../store/objects.ts';
+import { build, type BuiltEdition, type EditionForm } from './build.ts';
+import { EditionFiles } from './edition-files.ts';
+import { leavingBehind, publishHead, sweep } from './publish.ts';
+import { EditionLeaseLostError, type EditionRecord, type EditionRecords } from './record.ts';
+
+/** How often the lease is renewed within its time, and how often files are looked through for those that may go. */
+const BEATS_A_LEASE = 4;
+const BEAT_MS = 1_000;
+const SWEEP_MS = 10 * 60_000;
+const FIRST_BACKOFF_MS = 1_000;
+const LONGEST_BACKOFF_MS = 60_000;
+
+export interface BuilderOptions {
+  readonly records: EditionRecords;
+  readonly objects: ObjectStore;
+  readonly transcoder: Transcoder;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  readonly leaseMs: number;
+  /** Resolves after `ms` milliseconds. Rejects when the signal is aborted before that. */
+  readonly pause: (ms: number, signal: AbortSignal) => Promise<unknown>;
+  readonly log: Log;
+  readonly walkMs?: number;
+}
+
+/** A resource with editions. */
+export interface EditionSource {
+  readonly resource: Resource;
+  readonly form: EditionForm;
+  /** Milliseconds between editions. */
+  readonly everyMs: number;
+}
+
+/** Makes the editions of one resource, as one of several processes that take turns by the lease in the record. */
+export class EditionBuilder {
+  readonly #options: BuilderOptions;
+  /** When files were looked through last, by resource. */
+  readonly #sweptAt = new Map<string, number>();
+
+  constructor(options: BuilderOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Makes an edition if one is due and no other process does. Resolves with milliseconds until this is to be called again.
+   * A failure is logged and noted. Rejects when the record cannot be changed.
+   */
+  async work(source: EditionSource, stop: AbortSignal): Promise<number> {
+    const { records, now, leaseMs } = this.#options;
+    const { name } = source.resource;
+    const token = randomBytes(8).toString('hex');
+    const record = await records.change(name, (one) => {
+      if (dueIn(one, now()) > 0) return one;
+      return { ...one, lease: { token, until: now() + leaseMs }, isAsked: false };
+    });
+    if (record.lease?.token !== token) return dueIn(record, now());
+    await this.#attempt(source, record, token, stop);
+    return 0;
+  }
+
+  async #attempt(
+    source: EditionSource,
+    record: EditionRecord,
+    token: string,
+    stop: AbortSignal,
+  ): Promise<void> {
+    const { records, now, log } = this.#options;
+    const { name } = source.resource;
+    const abort = new AbortController();
+    const signal = AbortSignal.any([abort.signal, stop]);
+    const beat = this.#startBeat(name, record, token, abort);
+    try {
+      if (record.head && !record.isPublished) await this.#publish(source, record, token, signal);
+      const built = await this.#build(source, record, signal, beat.onRows);
+      await beat.end();
+      signal.throwIfAborted();
+      const committed = await records.advance(name, token, (one) => commit(one, built, source, now()));
+      await new EditionFiles(this.#options.objects, name).saveWork(null);
+      await this.#publish(source, committed, token, signal);
+      await records.advance(name, token, (one) => ({ ...one, lease: null }));
+    } catch (error) {
+      await beat.end();
+      const reason: unknown = signal.aborted ? signal.reason : error;
+      if (reason instanceof EditionLeaseLostError || error instanceof EditionLeaseLostError) return;
+      if (!stop.aborted) log.warn({ resource: name, err: reason }, 'an edition could not be made');
+      await records.advance(name, token, (one) => failed(one, now(), stop.aborted));
+    }
+  }
+
+  async #build(
+    { resource, form }: EditionSource,
+    record: EditionRecord,
+    signal: AbortSignal,
+    onRows: (rows: number, bytes: number) => void,
+  ): Promise<BuiltEdition> {
+    const { objects, transcoder, log, walkMs } = this.#options;
+    const began = performance.now();
+    const walk = walkMs === undefined ? {} : { walkMs };
+    const built = await build(record, { resource, form, objects, transcoder, signal, onRows, ...walk });
+    const { head, read, stored } = built;
+    const ms = Math.round(performance.now() - began);
+    if (head.edition !== record.head?.edition)
+      log.info(
+        { resource: resource.name, edition: head.edition, rows: head.rows, read, stored, ms },
+        'edition made',
+      );
+    return built;
+  }
+
+  /** What follows a commit. A kill between leaves it to the next attempt. */
+  async #publish(
+    source: EditionSource,
+    record: EditionRecord,
+    token: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { objects, records, now } = this.#options;
+    const { name } = source.resource;
+    if (!record.head) return;
+    const options = { objects, resource: name, now, signal };
+    await publishHead(record.head, options);
+    if (now() - (this.#sweptAt.get(name) ?? -Infinity) >= SWEEP_MS) {
+      this.#sweptAt.set(name, now());
+      await sweep(record, options);
+    }
+    await records.advance(name, token, (one) => ({ ...one, isPublished: true }));
+  }
+
+  /** Renews the lease and saves the progress of a first edition until `end`. A lease that is lost ends the attempt. */
+  #startBeat(name: string, record: EditionRecord, token: string, attempt: AbortController) {
+    const { records, now, leaseMs, pause } = this.#options;
+    const ended = new AbortController();
+    let until = record.lease?.until ?? 0;
+    let rows = 0;
+    let bytes = 0;
+    const renew = async (): Promise<void> => {
+      const next = now() + leaseMs;
+      const progress = record.head ? null : { rows, of: null, bytes };
+      await records.advance(name, token, (one) => ({ ...one, progress, lease: { token, until: next } }));
+      until = next;
+    };
+    const pauses = () =>
+      pause(Math.min(BEAT_MS, leaseMs / BEATS_A_LEASE), ended.signal).then(
+        () => true,
+        () => false,
+      );
+    const run = async (): Promise<void> => {
+      while (await pauses())
+        try {
+          await renew();
+        } catch (error) {
+          const isAway = error instanceof AppError && error.code === 'store-unavailable';
+          if (!isAway || until <= now()) attempt.abort(error);
+        }
+    };
+    const running = run();
+    return {
+      onRows: (more: number, moreBytes: number): void => {
+        rows += more;
+        bytes += moreBytes;
+      },
+      end: async (): Promise<void> => {
+        ended.abort();
+        await running;
+      },
+    };
+  }
+}
+
+/** Milliseconds until a process may make an edition: 0 or less when one is due. */
+export function dueIn({ lease, dueAt, isAsked }: EditionRecord, now: number): number {
+  return Math.max((lease?.until ?? 0) - now, isAsked ? 0 : dueAt - now);
+}
+
+function commit(
+  record: EditionRecord,
+  built: BuiltEdition,
+  { everyMs }: EditionSource,
+  now: number,
+): EditionRecord {
+  const { head, place, form } = built;
+  return {
+    ...record,
+    head,
+    place,
+    form,
+    isPublished: false,
+    leaving: leavingBehind(record, head, now),
+    dueAt: now + everyMs,
+    progress: null,
+    failures: 0,
+  };
+}
+
+function failed(record: EditionRecord, now: number, isStopped: boolean): EditionRecord {
+  const failures = record.failures + (isStopped ? 0 : 1);
+  const backoff = Math.min(FIRST_BACKOFF_MS * 2 ** (failures - 1), LONGEST_BACKOFF_MS);
+  return { ...record, lease: null, failures, dueAt: isStopped ? now : now + backoff };
+}

@@ -1,0 +1,77 @@
+import type { EditionHead } from '../base/edition/head.ts';
+import type { ObjectStore } from '../store/objects.ts';
+import { EditionFiles } from './edition-files.ts';
+import type { EditionRecord } from './record.ts';
+
+/** How long files stay that no kept edition names: readers of the last one that did fetch them meanwhile. Milliseconds. */
+export const LEAVING_MS = 60 * 60_000;
+
+interface PublishOptions {
+  readonly objects: ObjectStore;
+  readonly resource: string;
+  readonly now: () => number;
+  readonly signal: AbortSignal;
+}
+
+/** Puts the newest head where readers find it. */
+export async function publishHead(
+  head: EditionHead,
+  { objects, resource, signal }: PublishOptions,
+): Promise<void> {
+  signal.throwIfAborted();
+  await objects.put(`${resource}/edition.json`, Buffer.from(JSON.stringify(head)));
+}
+
+/**
+ * Removes files that neither a kept edition names nor one that was kept in the last hour, and that were stored more than
+ * an hour ago: who makes an edition puts what none names. For the holder of the lease.
+ */
+export async function sweep(
+  record: EditionRecord,
+  { objects, resource, now, signal }: PublishOptions,
+): Promise<number> {
+  const named = await namedBy(record, new EditionFiles(objects, resource), now());
+  let removed = 0;
+  for (const folder of ['chunks', 'edition'])
+    for await (const { path, storedAt } of objects.list(`${resource}/${folder}/`)) {
+      if (named.has(path) || storedAt > now() - LEAVING_MS) continue;
+      signal.throwIfAborted();
+      await objects.remove(path);
+      removed++;
+    }
+  return removed;
+}
+
+async function namedBy(
+  { head, leaving }: EditionRecord,
+  files: EditionFiles,
+  now: number,
+): Promise<ReadonlySet<string>> {
+  const gone = leaving.filter(({ until }) => until > now).map(({ edition }) => edition);
+  const named = new Set<string>();
+  const note = async (one: EditionHead): Promise<void> => {
+    named.add(files.headPath(one.edition));
+    for (const path of (await files.contents(one)).paths) named.add(path);
+  };
+  if (head) await note(head);
+  for (const edition of [...(head?.kept ?? []).map((one) => one.edition), ...gone]) {
+    const one = await files.head(edition);
+    if (one) await note(one);
+  }
+  return named;
+}
+
+/** The editions whose files are to stay for a while, when a head takes the place of another. */
+export function leavingBehind(
+  record: EditionRecord,
+  next: EditionHead,
+  now: number,
+): EditionRecord['leaving'] {
+  const { head, leaving } = record;
+  const kept = new Set([next.edition, ...next.kept.map(({ edition }) => edition)]);
+  const before = head ? [head.edition, ...head.kept.map(({ edition }) => edition)] : [];
+  const fresh = before
+    .filter((edition) => !kept.has(edition))
+    .map((edition) => ({ edition, until: now + LEAVING_MS }));
+  return [...leaving.filter(({ edition, until }) => until > now && !kept.has(edition)), ...fresh];
+}

@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { gunzipSync } from 'node:zlib';
+import type { EditionHead } from '../../../src/base/edition/head.ts';
+import { nameText } from '../../../src/base/edition/names.ts';
+import { EditionBuilder, type EditionSource } from '../../../src/editions/builder.ts';
+import { EditionFiles } from '../../../src/editions/edition-files.ts';
+import { EDITIONS, EditionRecords } from '../../../src/editions/record.ts';
+import { crc32 } from '../../../src/pipeline/crc32.ts';
+import { createTranscoder } from '../../../src/rows/transcoder.ts';
+import type { Resource } from '../../../src/resources/query/resource.ts';
+import type { Collection, RowReader, Snapshot } from '../../../src/store/collection.ts';
+import type { Slots } from '../../../src/store/turns/slots.ts';
+import type { Handle } from '../exports/export-worker.ts';
+import { itemsOf } from '../resources/items-resource.ts';
+import { withOverrides } from '../store/with-overrides.ts';
+import { MemoryObjects } from './memory-objects.ts';
+
+export const HOUR_MS = 60 * 60_000;
+const PLAN = { sort: '_id', direction: 1 } as const;
+const ALL = { rows: 100_000, bytes: 1 << 28 };
+
+/** What happens between the steps of making an edition. */
+export interface Hooks {
+  /** After a state was taken. May replace it. */
+  readonly snapshot?: (state: Snapshot) => Snapshot | Promise<Snapshot>;
+  readonly changes?: Collection['changes'];
+  readonly reads?: () => void | Promise<void>;
+}
+
+/** The builder of one process, whose clock and steps a test has in its hands. */
+export class EditionMaker {
+  readonly records: EditionRecords;
+  readonly builder: EditionBuilder;
+  hooks: Hooks = {};
+  /** Milliseconds. */
+  time = Date.now();
+  /** All rows of the last state that was taken, as NDJSON. */
+  state = Buffer.alloc(0);
+  readonly warnings: unknown[] = [];
+  readonly #objects: MemoryObjects;
+  readonly #resource: Resource;
+  readonly #slots: Slots;
+
+  private constructor(handle: Handle, objects: MemoryObjects, records: EditionRecords, walkMs: number) {
+    this.#objects = objects;
+    this.#slots = handle.slots;
+    this.records = records;
+    const { items } = handle.store;
+    const rows = withOverrides(items, {
+      snapshot: async (signal) => {
+        assert.ok(items.snapshot);
+        const state = await items.snapshot(signal);
+        this.state = await this.#textOf(state.rows, signal);
+        return (await this.hooks.snapshot?.(state)) ?? state;
+      },
+    });
+    Object.defineProperty(rows, 'changes', { get: () => this.hooks.changes ?? items.changes });
+    const reader =
+      (of: Pick<RowReader, 'read'>): RowReader['read'] =>
+      async (...call) => {
+        await this.hooks.reads?.();
+        return of.read(...call);
+      };
+    const { resource } = itemsOf({ items: rows, name: handle.store.name }, (of) => ({
+      read: reader(of),
+      begin: reader(of),
+    }));
+    this.#resource = resource;
+    this.builder = new EditionBuilder({
+      records,
+      objects,
+      transcoder: createTranscoder(handle.slots),
+      now: () => this.time,
+      leaseMs: 10_000,
+      pause: (_ms, signal) => once(signal, 'abort').then(() => Promise.reject(new Error('over'))),
+      log: { info: () => undefined, warn: (what) => this.warnings.push(what), error: () => undefined },
+      walkMs,
+    });
+  }
+
+  static async open(handle: Handle, objects: MemoryObjects, walkMs = 0): Promise<EditionMaker> {
+    return new EditionMaker(
+      handle,
+      objects,
+      new EditionRecords(await handle.store.records(EDITIONS)),
+      walkMs,
+    );
+  }
+
+  /** Makes an edition now, or fails to. */
+  async make(own: Partial<EditionSource['form']> = {}, stop = new AbortController().signal): Promise<void> {
+    this.time += HOUR_MS / 4;
+    const form = { formats: ['ndjson.gz'], target: 700, keep: 3, filesAt: 'chunks/', ...own } as const;
+    await this.builder.work({ resource: this.#resource, form, everyMs: 1 }, stop);
+  }
+
+  async head(): Promise<EditionHead | null> {
+    return (await this.records.get('items', new AbortController().signal)).head;
+  }
+
+  async #textOf(reader: RowReader, signal: AbortSignal): Promise<Buffer<ArrayBuffer>> {
+    const batch = await reader.read(PLAN, {}, ALL, signal);
+    const encoder = createTranscoder(this.#slots).encoder('lines');
+    try {
+      assert.equal(batch.more, false);
+      return Buffer.concat([...encoder.encode(batch, 65_536)].map((chunk) => Buffer.from(chunk)));
+    } finally {
+      encoder.close();
+      batch.release();
+    }
+  }
+
+  files(): EditionFiles {
+    return new EditionFiles(this.#objects, 'items');
+  }
+}
+
+/** Asserts that all files of an edition are there, are what their names say, and have the sums of the head. Returns the rows. */
+export async function rowsOfEdition(head: EditionHead, files: EditionFiles): Promise<Buffer> {
+  const { chunks, paths } = await files.contents(head);
+  for (const path of paths) assert.notEqual(await files.objects.size(path), null, path);
+  const texts: Buffer[] = [];
+  for (const { name, rows, bytes, sizes } of chunks) {
+    const file = await files.objects.get(files.pathOf(`${name}.ndjson.gz`));
+    assert.equal(file?.length, sizes['ndjson.gz']);
+    const text = gunzipSync(file ?? '');
+    assert.equal(sha256(text), name);
+    assert.equal(text.length, bytes);
+    assert.equal(text.toString().split('\n').length - 1, rows);
+    texts.push(text);
+  }
+  const all = Buffer.concat(texts);
+  assert.equal(all.length, head.bytes);
+  assert.equal(crc32(all).toString(16).padStart(8, '0'), head.crc32);
+  assert.equal(head.rows, all.toString().split('\n').length - 1);
+  assert.equal(sha256(nameText(chunks.map(({ name }) => name))), head.edition);
+  return all;
+}
+
+export function sha256(bytes: Uint8Array | string): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}

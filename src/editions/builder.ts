@@ -60,8 +60,13 @@ export class EditionBuilder {
       return { ...one, lease: { token, until: now() + leaseMs }, isAsked: false };
     });
     if (record.lease?.token !== token) return dueIn(record, now());
-    await this.#attempt(source, record, token, stop);
-    return 0;
+    try {
+      await this.#attempt(source, record, token, stop);
+      return 0;
+    } catch (error) {
+      if (!(error instanceof EditionLeaseLostError)) throw error;
+      return leaseMs;
+    }
   }
 
   async #attempt(
@@ -87,8 +92,9 @@ export class EditionBuilder {
     } catch (error) {
       await beat.end();
       const reason: unknown = signal.aborted ? signal.reason : error;
-      if (reason instanceof EditionLeaseLostError || error instanceof EditionLeaseLostError) return;
-      if (!stop.aborted) log.warn({ resource: name, err: reason }, 'an edition could not be made');
+      if (reason instanceof EditionLeaseLostError) throw reason;
+      if (!stop.aborted && !(error instanceof EditionLeaseLostError))
+        log.warn({ resource: name, err: reason }, 'an edition could not be made');
       await records.advance(name, token, (one) => failed(one, now(), stop.aborted));
     }
   }

@@ -92,8 +92,12 @@ export class EditionMaker {
   /** Makes an edition now, or fails to. */
   async make(own: Partial<EditionSource['form']> = {}, stop = new AbortController().signal): Promise<void> {
     this.time += HOUR_MS / 4;
+    await this.builder.work(this.source(own), stop);
+  }
+
+  source(own: Partial<EditionSource['form']> = {}): EditionSource {
     const form = { formats: ['ndjson.gz'], target: 700, keep: 3, filesAt: 'chunks/', ...own } as const;
-    await this.builder.work({ resource: this.#resource, form, everyMs: 1 }, stop);
+    return { resource: this.#resource, form, everyMs: 1 };
   }
 
   async head(): Promise<EditionHead | null> {

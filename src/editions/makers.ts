@@ -1,0 +1,107 @@
+import { AppError } from '../base/errors.ts';
+import type { EditionHead } from '../base/edition/head.ts';
+import type { EditionBuilder, BuilderOptions, EditionSource } from './builder.ts';
+import type { Editions, MakingProgress, NewestEdition } from './editions.ts';
+import type { EditionRecord } from './record.ts';
+
+/** Milliseconds between looks at the records, if nothing is due before. */
+const LOOK_MS = 5_000;
+/** How old a head may be that is given. Milliseconds. */
+const FRESH_MS = 1_000;
+
+export interface MakersOptions extends Pick<BuilderOptions, 'records' | 'objects' | 'pause' | 'log'> {
+  readonly builder: Pick<EditionBuilder, 'work'>;
+  /** The resources with editions, as of now, by name. */
+  readonly sources: () => ReadonlyMap<string, EditionSource>;
+  readonly isPublic: (resource: string) => boolean;
+}
+
+interface Known extends NewestEdition {
+  readonly is: EditionHead;
+  readonly readAt: number;
+}
+
+/** Makes the editions of all resources in this process, one after another, and knows the newest of each. */
+export class EditionMakers implements Editions {
+  readonly objects: Editions['objects'];
+  readonly #options: MakersOptions;
+  readonly #known = new Map<string, Known>();
+  readonly #stop = new AbortController();
+  readonly #working: Promise<void>;
+  /** Ends the rest between looks. */
+  #wake = new AbortController();
+
+  constructor(options: MakersOptions) {
+    this.objects = options.objects;
+    this.#options = options;
+    this.#working = this.#workAgainAndAgain();
+  }
+
+  declared(resource: string): boolean {
+    return this.#options.sources().has(resource);
+  }
+
+  isPublic(resource: string): boolean {
+    return this.#options.isPublic(resource);
+  }
+
+  async newest(resource: string, signal: AbortSignal): Promise<NewestEdition | MakingProgress | null> {
+    const known = this.#known.get(resource);
+    if (known && performance.now() - known.readAt < FRESH_MS) return known;
+    const { head, progress } = await this.#options.records.get(resource, signal);
+    if (head) return this.#noted(head, this.#known.get(resource));
+    return progress && { progress };
+  }
+
+  async make(resource: string, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    await this.#options.records.change(resource, asked);
+    this.#wake.abort();
+  }
+
+  /** Stops. An edition under way is left to another process. */
+  async close(): Promise<void> {
+    this.#stop.abort(new Error('the server stops'));
+    this.#wake.abort();
+    await this.#working;
+  }
+
+  /** A read may be of an earlier time than the one before it. */
+  #noted(head: EditionHead, known: Known | undefined): Known {
+    const isOther = !known || known.is.at < head.at;
+    const next = isOther ? { is: head, head: Buffer.from(JSON.stringify(head)) } : known;
+    const noted: Known = { is: next.is, head: next.head, readAt: performance.now() };
+    this.#known.set(head.resource, noted);
+    return noted;
+  }
+
+  async #workAgainAndAgain(): Promise<void> {
+    const { pause } = this.#options;
+    while (!this.#stop.signal.aborted) {
+      this.#wake = new AbortController();
+      const ms = await this.#work();
+      await pause(ms, AbortSignal.any([this.#stop.signal, this.#wake.signal])).catch(() => undefined);
+    }
+  }
+
+  /** Resolves with milliseconds until the next look. */
+  async #work(): Promise<number> {
+    const { sources, builder, log } = this.#options;
+    let least = LOOK_MS;
+    for (const source of sources().values()) {
+      if (this.#stop.signal.aborted) break;
+      try {
+        least = Math.min(least, await builder.work(source, this.#stop.signal));
+      } catch (error) {
+        // While the store is away requests say so. The next look tries again.
+        if (!(error instanceof AppError))
+          log.error({ resource: source.resource.name, err: error }, 'editions could not be looked after');
+      }
+    }
+    return Math.max(0, least);
+  }
+}
+
+function asked(record: EditionRecord): EditionRecord {
+  return record.isAsked ? record : { ...record, isAsked: true };
+}

@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { EditionMakers } from '../../src/editions/makers.ts';
+import { sweep } from '../../src/editions/publish.ts';
+import { Int32 } from '../../src/store/values/bson.ts';
+import { EditionMaker, HOUR_MS, rowsOfEdition } from '../support/editions/edition-maker.ts';
+import { MemoryObjects } from '../support/editions/memory-objects.ts';
+import { twoHandles } from '../support/exports/export-worker.ts';
+import { onStores } from '../support/process/each-server.ts';
+import { makeItem } from '../support/store/items.ts';
+
+const row = (id: number, note: string) => makeItem(new Int32(id), 'b', new Int32(1), note).bytes;
+
+onStores(
+  async (t, name) => {
+    const handles = await twoHandles(t, name);
+    if (!handles) return null;
+    const objects = new MemoryObjects();
+    const [one, other] = handles;
+    const { items } = one.store;
+    await items.insert(
+      Array.from({ length: 100 }, (_, n) => row(n, 'first')),
+      'fail',
+    );
+    return {
+      objects,
+      items,
+      maker: await EditionMaker.open(one, objects),
+      other: await EditionMaker.open(other, objects),
+    };
+  },
+  (testStore) => {
+    testStore(
+      'after one change one chunk is read and stored, and the others keep their names',
+      async ({ objects, items, maker }) => {
+        await maker.make();
+        const before = await maker.head();
+        assert.ok(before && before.rows === 100 && before.sequence === 0);
+        const puts: string[] = [];
+        objects.before = (path) => void puts.push(path);
+        await items.insert([row(50, 'second')], 'replace');
+        await maker.make();
+        const after = await maker.head();
+        assert.ok(after && after.sequence === 1);
+        const [first, second] = [await maker.files().contents(before), await maker.files().contents(after)];
+        const names = new Set(first.chunks.map(({ name }) => name));
+        assert.ok(names.size > 5);
+        const others = second.chunks.filter(({ name }) => !names.has(name));
+        assert.ok(others.length <= 2, `${others.length} chunks`);
+        assert.equal(
+          puts.filter((path) => path.endsWith('.ndjson.gz') && !path.includes('delta')).length,
+          others.length,
+        );
+        assert.deepEqual(
+          after.deltas.map(({ rows, removed }) => [rows, removed]),
+          [[1, 0]],
+        );
+        assert.deepEqual(after.kept, [{ edition: before.edition, at: before.at }]);
+        await rowsOfEdition(before, maker.files());
+      },
+    );
+
+    testStore(
+      'a walk that was killed goes on behind what it has stored, in another process',
+      async ({ objects, maker, other }) => {
+        let steps = 9;
+        objects.before = () => {
+          if (--steps === 0) throw new Error('killed');
+        };
+        await maker.make();
+        assert.equal(await maker.head(), null);
+        const puts = new Set<string>();
+        const there = new Set([...objects.all.keys()].filter((path) => path.endsWith('.gz')));
+        assert.ok(there.size >= 3);
+        objects.before = (path) => void puts.add(path);
+        other.time = maker.time + HOUR_MS;
+        await other.make();
+        const head = await other.head();
+        assert.equal(head?.rows, 100);
+        assert.ok(head);
+        await rowsOfEdition(head, other.files());
+        const again = [...there].filter((path) => puts.has(path));
+        assert.ok(again.length <= 2, `${again.length} of ${there.size} chunks again`);
+        assert.equal(objects.all.has('items/work.json'), false);
+      },
+    );
+
+    testStore('who has lost the lease writes no head', async ({ objects, maker, other }) => {
+      let isTaken = false;
+      objects.before = async (path) => {
+        if (isTaken || !path.includes('/edition/')) return;
+        isTaken = true;
+        other.time = maker.time + HOUR_MS;
+        await other.make();
+      };
+      await maker.make();
+      const head = await other.head();
+      assert.ok(isTaken && head);
+      const { lease } = await other.records.get('items', new AbortController().signal);
+      assert.equal(lease, null, 'the other one was not disturbed');
+      const published = objects.all.get('items/edition.json');
+      assert.equal(Buffer.from(published?.bytes ?? []).toString(), JSON.stringify(head));
+    });
+
+    testStore(
+      'files go an hour after the last edition that names them, and never those of kept ones',
+      async ({ objects, items, maker }) => {
+        objects.now = () => maker.time;
+        for (let n = 0; n < 6; n++) {
+          await items.insert([row(50, `change ${n}`)], 'replace');
+          await maker.make({ keep: 2 });
+        }
+        const head = await maker.head();
+        assert.ok(head);
+        const options = { objects, resource: 'items', signal: new AbortController().signal };
+        const sweepAt = async (time: number) =>
+          sweep(await maker.records.get('items', options.signal), { ...options, now: () => time });
+        const heads = () => [...objects.all.keys()].filter((path) => path.includes('/edition/')).length;
+        const count = heads();
+        assert.ok(count >= 5, `${count} heads stay for an hour`);
+        assert.ok((await sweepAt(maker.time + 2 * HOUR_MS)) > 0);
+        assert.equal(heads(), 2);
+        await rowsOfEdition(head, maker.files());
+        const [kept] = head.kept;
+        const older = kept && (await maker.files().head(kept.edition));
+        assert.ok(older);
+        await rowsOfEdition(older, maker.files());
+      },
+    );
+
+    testStore(
+      'an edition that is asked for is made, and given to who asks for the newest',
+      async ({ objects, maker, items }) => {
+        const rests = new AbortController();
+        const makers = new EditionMakers({
+          records: maker.records,
+          objects,
+          builder: {
+            work: async () => {
+              if (!(await maker.records.get('items', rests.signal)).isAsked) return 1_000;
+              await maker.make();
+              return 0;
+            },
+          },
+          sources: () => new Map([['items', maker.source()]]),
+          isPublic: () => true,
+          pause: (ms, signal) => (ms === 0 ? Promise.resolve() : once(signal, 'abort')),
+          log: { info: () => undefined, warn: () => undefined, error: assert.fail },
+        });
+        assert.equal(makers.declared('items'), true);
+        assert.equal(makers.declared('others'), false);
+        assert.equal(await makers.newest('items', rests.signal), null);
+        await makers.make('items', rests.signal);
+        const found = async () => {
+          for (;;) {
+            const newest = await makers.newest('items', rests.signal);
+            if (newest && 'head' in newest) return newest.head;
+            await items.describe(rests.signal);
+          }
+        };
+        const head = await found();
+        assert.equal((JSON.parse(Buffer.from(head).toString()) as { rows: number }).rows, 100);
+        assert.equal(await found(), head);
+        await makers.close();
+      },
+    );
+  },
+);

@@ -32,7 +32,7 @@ export interface EditionForm {
   readonly filesAt: string;
 }
 
-export interface BuildOptions {
+interface BuildOptions {
   readonly resource: Resource;
   readonly form: EditionForm;
   readonly objects: ObjectStore;

@@ -14,7 +14,7 @@ const COMPRESSION: Readonly<Record<Exclude<ChunkFormat, 'parquet'>, Compression>
   'ndjson.br': 'br',
 };
 
-export interface ChunkFilesOptions {
+interface ChunkFilesOptions {
   readonly objects: ObjectStore;
   readonly resource: string;
   readonly formats: readonly ChunkFormat[];

@@ -9,14 +9,14 @@ const LOOK_MS = 5_000;
 /** How old a head may be that is given. Milliseconds. */
 const FRESH_MS = 1_000;
 
-export interface MakersOptions extends Pick<BuilderOptions, 'records' | 'objects' | 'pause' | 'log'> {
+interface MakersOptions extends Pick<BuilderOptions, 'records' | 'objects' | 'pause' | 'log'> {
   readonly builder: Pick<EditionBuilder, 'work'>;
   /** The resources with editions, as of now, by name. */
   readonly sources: () => ReadonlyMap<string, EditionSource>;
   readonly isPublic: (resource: string) => boolean;
 }
 
-interface Known extends NewestEdition {
+interface NotedHead extends NewestEdition {
   readonly is: EditionHead;
   readonly readAt: number;
 }
@@ -25,7 +25,7 @@ interface Known extends NewestEdition {
 export class EditionMakers implements Editions {
   readonly objects: Editions['objects'];
   readonly #options: MakersOptions;
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<string, NotedHead>();
   readonly #stop = new AbortController();
   readonly #working: Promise<void>;
   /** Ends the rest between looks. */
@@ -67,10 +67,10 @@ export class EditionMakers implements Editions {
   }
 
   /** A read may be of an earlier time than the one before it. */
-  #noted(head: EditionHead, known: Known | undefined): Known {
+  #noted(head: EditionHead, known: NotedHead | undefined): NotedHead {
     const isOther = !known || known.is.at < head.at;
     const next = isOther ? { is: head, head: Buffer.from(JSON.stringify(head)) } : known;
-    const noted: Known = { is: next.is, head: next.head, readAt: performance.now() };
+    const noted: NotedHead = { is: next.is, head: next.head, readAt: performance.now() };
     this.#known.set(head.resource, noted);
     return noted;
   }

@@ -23,7 +23,7 @@ const UNDER_WAY = 2;
 /** Rows of a read behind the end that was expected. */
 const FEW_ROWS = 1_000;
 
-export interface ReaderOptions {
+interface ReaderOptions {
   readonly resource: Resource;
   readonly feed: ChangeFeed;
   readonly transcoder: Transcoder;

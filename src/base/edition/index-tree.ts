@@ -8,7 +8,7 @@ const MOST_ENTRIES = 1_000;
 const MOST_IN_HEAD = 256;
 
 /** The index files of an edition. */
-export interface IndexTree {
+interface IndexTree {
   /** Those that the head names, in order. */
   readonly index: readonly IndexEntry[];
   /** The bytes of all files, of every level, by their names. */

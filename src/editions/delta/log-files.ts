@@ -2,24 +2,27 @@ import type { ObjectStore } from '../../store/objects.ts';
 import type { Action } from './actions.ts';
 import { checkpointOf } from './parquet.ts';
 
+/** What a log needs of the port. */
+export type LogObjects = Pick<ObjectStore, 'put' | 'get' | 'list' | 'remove'>;
+
 const FILE = /\/_delta_log\/(\d{20})(\.json|\.checkpoint\.parquet)$/;
 
 /** The files of a Delta log, as they were listed, with those that were put since then. */
 export class LogFiles {
   /** Their folder. It ends with a slash. */
   readonly folder: string;
-  readonly #objects: ObjectStore;
+  readonly #objects: LogObjects;
   readonly #commits: Set<number>;
   readonly #checkpoints: Set<number>;
 
-  private constructor(objects: ObjectStore, folder: string, commits: Set<number>, checkpoints: Set<number>) {
+  private constructor(objects: LogObjects, folder: string, commits: Set<number>, checkpoints: Set<number>) {
     this.#objects = objects;
     this.folder = folder;
     this.#commits = commits;
     this.#checkpoints = checkpoints;
   }
 
-  static async list(objects: ObjectStore, resource: string): Promise<LogFiles> {
+  static async list(objects: LogObjects, resource: string): Promise<LogFiles> {
     const folder = `${resource}/_delta_log/`;
     const commits = new Set<number>();
     const checkpoints = new Set<number>();

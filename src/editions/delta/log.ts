@@ -1,7 +1,6 @@
-import type { ObjectStore } from '../../store/objects.ts';
 import type { Face, TableEdition } from '../face.ts';
 import { commitOf, stateOf, type Action, type CommitInfo, type Remove } from './actions.ts';
-import { LogFiles } from './log-files.ts';
+import { LogFiles, type LogObjects } from './log-files.ts';
 
 /** So many commits a reader reads at most, behind a checkpoint. */
 const CHECKPOINT_EVERY = 100;
@@ -17,9 +16,9 @@ export class ForeignVersionError extends Error {
  * lost, it is a checkpoint, with which a table begins anew: a commit would be read on top of older rows.
  */
 export class DeltaLog implements Face {
-  readonly #objects: ObjectStore;
+  readonly #objects: LogObjects;
 
-  constructor(objects: ObjectStore) {
+  constructor(objects: LogObjects) {
     this.#objects = objects;
   }
 

@@ -10,6 +10,8 @@ const QUOTE = 0x22;
 const COMMA = 0x2c;
 const BACKSLASH = 0x5c;
 const CLOSING_BRACE = 0x7d;
+/** Without a look at the end, rows that were cut would be read for ever. */
+const CUT = 'a row ends before its end';
 
 /** The values of each column, and of `_rest` behind them, from rows as NDJSON without spaces. */
 export function columnsOf(bytes, schema) {
@@ -48,6 +50,7 @@ class Table {
         rest += `${rest === '' ? '{' : ','}${text.slice(at, end)}`;
       at = end;
     }
+    if (text.charCodeAt(at + 1) !== LF) throw new Error(CUT);
     if (rest !== '') this.data[this.readers.length][row] = `${rest}}`;
     return at + 2;
   }
@@ -67,9 +70,15 @@ class Table {
 
 /** The place behind the text that begins at a quotation mark. */
 function endOfText(text, begin) {
-  let end = text.indexOf('"', begin + 1);
-  while (isEscaped(text, end)) end = text.indexOf('"', end + 1);
+  let end = quoteBehind(text, begin);
+  while (isEscaped(text, end)) end = quoteBehind(text, end);
   return end + 1;
+}
+
+function quoteBehind(text, at) {
+  const found = text.indexOf('"', at + 1);
+  if (found < 0) throw new Error(CUT);
+  return found;
 }
 
 function isEscaped(text, quote) {
@@ -83,7 +92,7 @@ function endOfValue(text, begin) {
   if (first === '"') return endOfText(text, begin);
   if (first === '{' || first === '[') return endOfNested(text, begin);
   let at = begin;
-  for (let code = 0; code !== COMMA && code !== CLOSING_BRACE;) code = text.charCodeAt(++at);
+  for (let code = 0; code !== COMMA && code !== CLOSING_BRACE;) code = codeAt(text, ++at);
   return at;
 }
 
@@ -91,12 +100,17 @@ function endOfNested(text, begin) {
   let depth = 0;
   let at = begin;
   do {
-    const code = text.charCodeAt(at);
+    const code = codeAt(text, at);
     if (code === 0x7b || code === 0x5b) depth++;
     if (code === 0x7d || code === 0x5d) depth--;
     at = code === QUOTE ? endOfText(text, at) : at + 1;
   } while (depth > 0);
   return at;
+}
+
+function codeAt(text, at) {
+  if (at >= text.length) throw new Error(CUT);
+  return text.charCodeAt(at);
 }
 
 function countOfLines(bytes) {

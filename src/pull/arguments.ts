@@ -1,6 +1,7 @@
 import { integer, oneOf, readArguments, UsageError } from '../terminal/arguments.ts';
 import { printable, quoted } from '../terminal/text.ts';
 import { formatOfName } from '../rows/text-files.ts';
+import { editionUrls, type EditionUrls } from './edition/edition-url.ts';
 import { exportUrls } from './export-file.ts';
 import { COMPRESSIONS, type Compression } from './proved-rows.ts';
 
@@ -22,10 +23,18 @@ export interface PullCommand {
   readonly into: string | null;
   /** Whether the URL is that of an export, whose file becomes the output. */
   readonly isExport: boolean;
+  /** Where editions of the set are. null: it can have none, because the URL selects rows. */
+  readonly edition: EditionUrls | null;
+  /** Whether the URL is that of an edition, which becomes the output. A copy is then made of it. */
+  readonly isEdition: boolean;
+  /** A folder that has the files of editions, as the server has them. */
+  readonly mirror: string | null;
 }
 
 export const STDOUT = '-';
 const MOST_PARTS = 64;
+/** The connections for chunks of an edition. */
+const CHUNK_CONNECTIONS = '4';
 /** Extensions of files that --into keeps, and of those that no pull writes. */
 const SQLITE = /\.(sqlite3?|db3?)$/i;
 const OTHERS = /\.(gz|br|zst|zip|parquet|arrows?|feather|avro|orc|tsv|xlsx?|ods|duckdb)$/i;
@@ -40,6 +49,7 @@ const OPTIONS = {
   follow: { type: 'boolean' },
   into: { type: 'string' },
   export: { type: 'boolean' },
+  mirror: { type: 'string' },
 } as const;
 /** Parameters that belong to a single part, or that parts cannot have because they are in id order. */
 const NOT_IN_PARTS = ['part', 'cursor', 'after', 'limit'];
@@ -55,6 +65,10 @@ export function parsePullArguments(argv: readonly string[]): PullCommand {
   if (second !== undefined) throw new UsageError(`pull takes one URL; it also got ${quoted(second)}`);
   if (values.export) return exportCommand(address, values);
   const into = values.into ?? null;
+  const edition = URL.canParse(address) ? editionUrls(new URL(address)) : null;
+  if (values.mirror !== undefined || (edition && into === null))
+    return editionCommand(address, edition, values);
+  if (edition && into !== null) return copyOfEdition(address, edition, into, values);
   if (into !== null && values.output !== undefined)
     throw new UsageError('pull takes one of -o and --into; it got both');
   const output = into ?? values.output ?? '';
@@ -81,6 +95,9 @@ export function parsePullArguments(argv: readonly string[]): PullCommand {
     follow,
     into,
     isExport: false,
+    edition: into === null || url.search !== '' ? null : editionUrls(new URL('edition', url)),
+    isEdition: false,
+    mirror: null,
     retryForMs: retryForMs(values),
   };
 }
@@ -116,8 +133,83 @@ function exportCommand(address: string, values: Values): PullCommand {
     follow: false,
     into: null,
     isExport: true,
+    edition: null,
+    isEdition: false,
+    mirror: null,
     retryForMs: retryForMs(values),
   };
+}
+
+/** Options that say what rows come, or how. An edition is the whole set, and its files have their codings. */
+const NOT_OF_EDITIONS = ['compression', 'snapshot'] as const;
+
+function editionCommand(address: string, edition: EditionUrls | null, values: Values): PullCommand {
+  const { mirror = null, output = '', into } = values;
+  if (mirror !== null && (output !== '' || into !== undefined))
+    throw new UsageError('pull takes one of -o, --into and --mirror; it got two of them');
+  if (!edition)
+    throw new UsageError(
+      `--mirror takes the URL of an edition, such as http://127.0.0.1:3000/items/edition; it got ${quoted(address)}`,
+    );
+  if (values.follow) throw new UsageError('--follow needs the URL of a stream: an edition has no changes');
+  if (mirror === null && output === '')
+    throw new UsageError('pull of an edition takes -o FILE, -o -, --into FILE.sqlite or --mirror DIR');
+  if (mirror !== null && edition.name !== null)
+    throw new UsageError('--mirror keeps the newest editions; it takes the URL of the newest one');
+  checkEdition(address, values);
+  if (mirror === null) checkName(output, true);
+  return {
+    url: edition.head,
+    output: mirror ?? output,
+    parallel: integer('--parallel', values.parallel ?? CHUNK_CONNECTIONS, 1, MOST_PARTS),
+    compression: 'none',
+    keyFile: values['key-file'] ?? null,
+    restart: values.restart ?? false,
+    follow: false,
+    into: null,
+    isExport: false,
+    edition,
+    isEdition: true,
+    mirror,
+    retryForMs: retryForMs(values),
+  };
+}
+
+/** A copy that an edition begins, and that goes on with changes where a server has them. */
+function copyOfEdition(address: string, edition: EditionUrls, into: string, values: Values): PullCommand {
+  checkEdition(address, values);
+  if (values.output !== undefined) throw new UsageError('pull takes one of -o and --into; it got both');
+  if (edition.name !== null)
+    throw new UsageError('--into keeps the newest rows; it takes the URL of the newest edition');
+  if (values.follow && edition.isStatic)
+    throw new UsageError('--follow needs a server: a folder of editions has no changes');
+  checkName(into, false);
+  return {
+    url: edition.isStatic ? edition.head : new URL('stream', edition.base),
+    output: into,
+    parallel: integer('--parallel', values.parallel ?? CHUNK_CONNECTIONS, 1, MOST_PARTS),
+    compression: 'br',
+    keyFile: values['key-file'] ?? null,
+    restart: values.restart ?? false,
+    follow: values.follow ?? false,
+    into,
+    isExport: false,
+    edition,
+    isEdition: true,
+    mirror: null,
+    retryForMs: retryForMs(values),
+  };
+}
+
+function checkEdition(address: string, values: Values): void {
+  const excluded = NOT_OF_EDITIONS.find((name) => values[name] !== undefined);
+  if (excluded !== undefined) throw new UsageError(`an edition does not support --${excluded}`);
+  const url = new URL(address);
+  if (url.search !== '')
+    throw new UsageError(
+      `an edition is the whole set; it takes no parameters, and got ${quoted(url.search)}`,
+    );
+  checkUser(url);
 }
 
 /** A copy holds whole rows in order of their changes. `option` is what asks for one. */

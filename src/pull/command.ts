@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { codeOf } from '../base/error-reason.ts';
@@ -6,8 +7,13 @@ import { counted, countOf, printable, sizeOf } from '../terminal/text.ts';
 import { STDOUT, type PullCommand } from './arguments.ts';
 import type { Copy } from './copy.ts';
 import { readKey } from './key-file.ts';
+import { EditionFiles, NotThere, type EditionOptions } from './edition/edition-files.ts';
+import { bringToEdition } from './edition/copy-edition.ts';
+import { EditionRun } from './edition/edition-run.ts';
+import { MirrorRun } from './edition/mirror-run.ts';
+import { Report } from './edition/report.ts';
 import { ExportRun } from './export-run.ts';
-import { getAnswer } from './http.ts';
+import { decompress, getAnswer } from './http.ts';
 import { openCopy, pipeTo } from './open-copy.ts';
 import { BEGINNING, type Proof, type ProvedPlace } from './proof.ts';
 import { provedRows, type ProvingOptions } from './proved-rows.ts';
@@ -33,7 +39,7 @@ interface PullIo extends Console {
 export async function runPull(command: PullCommand, io: PullIo): Promise<0 | 1> {
   const { output, keyFile } = command;
   try {
-    if (output !== STDOUT) checkPlace(output);
+    if (output !== STDOUT && command.mirror === null) checkPlace(output);
     await runOf(command, io, keyFile === null ? null : await readKey(keyFile)).run();
     return 0;
   } catch (error) {
@@ -48,11 +54,38 @@ export async function runPull(command: PullCommand, io: PullIo): Promise<0 | 1> 
   }
 }
 
-function runOf(command: PullCommand, io: PullIo, key: string | null): PullRun | ExportRun {
-  if (!command.isExport) return new PullRun(command, io, key);
+interface Run {
+  run(): Promise<void>;
+}
+
+function runOf(command: PullCommand, io: PullIo, key: string | null): Run {
+  const { isExport, isEdition, into, retryForMs } = command;
   const { signal, clock } = io;
-  const { retryForMs } = command;
-  return new ExportRun(command, io, { ...DEFAULTS, getAnswer, key, signal, clock, retryForMs });
+  if (isExport) return new ExportRun(command, io, { ...DEFAULTS, getAnswer, key, signal, clock, retryForMs });
+  if (!isEdition || into !== null) return new PullRun(command, io, key);
+  const report = new Report(io, command.output);
+  const files = filesOf(command, report, { key, signal, clock, retryForMs });
+  return command.mirror === null
+    ? new EditionRun(command, files, report)
+    : new MirrorRun(command, files, report);
+}
+
+/** The files of the editions of a command. */
+function filesOf(
+  { edition }: PullCommand,
+  report: Report,
+  options: Pick<EditionOptions, 'key' | 'signal' | 'clock' | 'retryForMs'>,
+): EditionFiles {
+  if (!edition) throw new TypeError('the command has no edition');
+  return new EditionFiles(edition, {
+    ...options,
+    idleMs: DEFAULTS.idleMs,
+    getAnswer,
+    decompress,
+    sha256: (bytes) => createHash('sha256').update(bytes).digest('hex'),
+    formats: ['ndjson.gz', 'ndjson.br', 'ndjson'],
+    onInterrupted: (failure, waitMs) => report.interrupted(failure, waitMs),
+  });
 }
 
 /** Codes of faults of the file system that stay when the same command runs again. */
@@ -92,6 +125,8 @@ class PullRun {
   readonly #began: number;
   #progress: Progress | null = null;
   #cuts = 0;
+  /** The edition that the copy was brought to. */
+  #edition: string | null = null;
 
   constructor(command: PullCommand, io: PullIo, key: string | null) {
     const { compression, retryForMs } = command;
@@ -168,6 +203,10 @@ class PullRun {
       if (step.kind === 'rows') copy.add(step.bytes);
       else if (step.kind === 'void') await copy.takeBack();
       else if (step.kind === 'restart') {
+        if (copy.place.cursor !== null && (await this.#toEdition(copy, step.reason))) {
+          yield* this.#fill(copy, from, more);
+          return;
+        }
         if (!copy.restart)
           throw new Refusal(
             `${step.reason} ${copy.name} can no longer be brought up to date: --restart begins it anew`,
@@ -186,6 +225,35 @@ class PullRun {
     const all = new URL(this.#command.url);
     all.searchParams.set('fields', '_id');
     for await (const { chunks } of pull(all, this.#options)) yield Buffer.concat(chunks);
+  }
+
+  /**
+   * Brings a copy to the newest edition. Resolves with false when there is none, or when it is that already. `reason`: why
+   * changes cannot do it. null: the user asked for an edition.
+   */
+  async #toEdition(copy: Copy, reason: string | null): Promise<boolean> {
+    const { edition, parallel } = this.#command;
+    const kept = copy.asEdition;
+    if (!edition || !kept) return false;
+    const report = new Report({ ...this.#io, isTTY: false }, copy.name);
+    const files = filesOf(this.#command, report, this.#options);
+    let head = await files.newest().catch((error: unknown) => {
+      if (reason !== null && error instanceof Refusal) return null; // it need not have editions
+      throw error;
+    });
+    while (head && head.edition !== this.#edition)
+      try {
+        if (reason !== null) this.#say(`${reason}; reading what differs from the edition of ${head.at}`);
+        await bringToEdition(kept, head, files, { report, parallel });
+        this.#edition = head.edition;
+        report.done(head, 'proved that the copy is', files.received);
+        return true;
+      } catch (error) {
+        const newest = error instanceof NotThere ? await files.newest() : null;
+        if (!newest || newest.edition === head.edition) throw error;
+        head = newest;
+      }
+    return false;
   }
 
   async #update(copy: Copy, show: (place: ProvedPlace) => void): Promise<void> {
@@ -212,8 +280,13 @@ class PullRun {
    */
   async #keep(): Promise<void> {
     const copy = await openCopy(this.#command, this.#io.stdout, this.#io.signal);
-    const before = copy.place;
+    const { isEdition, edition } = this.#command;
+    const isStatic = isEdition && edition?.isStatic === true;
+    let before = copy.place;
     try {
+      if (isStatic || (isEdition && before.cursor === null)) await this.#toEdition(copy, null);
+      if (isStatic) return;
+      before = copy.place;
       await this.#showing(before, before.cursor === null, (show) => this.#update(copy, show));
     } finally {
       await copy.close();

@@ -1,3 +1,4 @@
+import type { EditionCopy } from './edition/copy-edition.ts';
 import type { ProvedPlace } from './proof.ts';
 
 /** A copy of a set: a file, a table, or lines that a pipe has taken. What it has is proved. */
@@ -17,6 +18,8 @@ export interface Copy {
   confirm?(rows: () => AsyncIterable<Buffer>): Promise<void>;
   /** Empties the copy: all rows follow again. Missing where what is written may have been read already. */
   restart?(): Promise<void> | void;
+  /** The copy as one that can be brought to an edition. Missing where rows have no keys. */
+  readonly asEdition?: EditionCopy;
   close(): Promise<void> | void;
 }
 

@@ -1,7 +1,8 @@
 import { request as requestPlain, type ClientRequest, type IncomingMessage } from 'node:http';
 import { request as requestTls } from 'node:https';
 import { PassThrough, type Transform } from 'node:stream';
-import { constants, createBrotliDecompress, createGunzip } from 'node:zlib';
+import { promisify } from 'node:util';
+import { brotliDecompress, constants, createBrotliDecompress, createGunzip, gunzip } from 'node:zlib';
 import { clipped } from '../terminal/text.ts';
 import type { Answer } from './export-file.ts';
 import type { RequestOptions } from './proved-rows.ts';
@@ -95,6 +96,19 @@ export function decoderOf(coding: string | undefined): Transform | null {
       return new PassThrough();
     default:
       return null;
+  }
+}
+
+const inflate = { gz: promisify(gunzip), br: promisify(brotliDecompress) };
+
+/** Undoes the coding of a file, of which at most so many bytes may come out. Rejects with Mismatch when that cannot be. */
+export async function decompress(bytes: Uint8Array, coding: 'gz' | 'br', most: number): Promise<Buffer> {
+  try {
+    return await inflate[coding](bytes, { maxOutputLength: Math.max(1, most) });
+  } catch (error) {
+    if (error instanceof Error && 'code' in error)
+      throw new Mismatch(`a file cannot be decompressed: ${error.message}`, { cause: error });
+    throw error;
   }
 }
 

@@ -1,24 +1,24 @@
 import { DatabaseSync } from '../base/sqlite.ts';
 import { MOST_COLUMNS, SAMPLED_ROWS } from '../rows/csv-cell.ts';
 import { HeldLines, type Copy } from './copy.ts';
+import type { EditionCopy, RowKey } from './edition/copy-edition.ts';
 import { REMOVAL_BEGINNING } from './lines.ts';
 import { BEGINNING, type ProvedPlace } from './proof.ts';
 import { Refusal } from './retry.ts';
+import { keyOf, memberOf } from './sqlite-keys.ts';
 import { reasonOf } from '../base/error-reason.ts';
 
 type Database = InstanceType<typeof DatabaseSync>;
+type Statement = ReturnType<Database['prepare']>;
 
 /** The table that says of each other table what it is a copy of, and how far. */
 const PULLS = 'sluice_pulls';
+/** The table that says which edition each of them was brought to last. */
+const EDITIONS = 'sluice_editions';
 /** How long to wait for another program that writes the file. Milliseconds. */
 const BUSY_MS = 10_000;
 /** Columns that the table has itself. SQLite does not distinguish cases. */
 const OWN_COLUMNS = new Set(['id', 'row', 'rowid', 'oid', '_rowid_']);
-/** What SQLite cuts a text at, and what UTF-8 does not have. */
-const NO_TEXT = /[\0\p{Cs}]/u;
-/** Texts, and what separates values. */
-const TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"|[,[\]{}]/g;
-
 /**
  * A table of a SQLite file as a copy of a set: `id`, `row` (the whole row as JSON), and a virtual column for each field.
  * Rows and place change in one transaction, so a kill leaves the copy at a place that it knows. Throws Refusal when the
@@ -52,9 +52,10 @@ function openDatabase(path: string): Database {
 function placeIn(database: Database, path: string, url: URL, restart: boolean): ProvedPlace {
   const table = tableOf(url);
   database.exec(`CREATE TABLE IF NOT EXISTS ${PULLS} (name TEXT PRIMARY KEY, url TEXT, place TEXT)`);
+  database.exec(`CREATE TABLE IF NOT EXISTS ${EDITIONS} (name TEXT PRIMARY KEY, edition TEXT)`);
   if (restart) {
     database.exec(`DROP TABLE IF EXISTS ${quotedName(table)}`);
-    database.prepare(`DELETE FROM ${PULLS} WHERE name = ?`).run(table);
+    for (const state of [PULLS, EDITIONS]) database.prepare(`DELETE FROM ${state} WHERE name = ?`).run(table);
   }
   const known = database.prepare(`SELECT url, place FROM ${PULLS} WHERE name = ?`).get(table) as
     { readonly url: string; readonly place: string } | undefined;
@@ -65,7 +66,7 @@ function placeIn(database: Database, path: string, url: URL, restart: boolean): 
   return known ? (JSON.parse(known.place) as ProvedPlace) : BEGINNING;
 }
 
-class SqliteCopy implements Copy {
+class SqliteCopy implements Copy, EditionCopy {
   readonly name: string;
   readonly #database: Database;
   readonly #url: URL;
@@ -77,8 +78,10 @@ class SqliteCopy implements Copy {
   /** Whether it is known that no two rows have one id as JSON shows it. The stored place says so by `ended`. */
   #isConfirmed: boolean;
   #hasColumns: boolean;
-  /** Whether the rows go with the next proof. */
-  #isVoid = false;
+  /** Whether the rows go with the next proof: they have no place, such as chunks of an edition that is not whole. */
+  #isVoid: boolean;
+  /** What the transaction of an edition makes the place. */
+  #next: ProvedPlace | null = null;
 
   constructor(database: Database, path: string, url: URL, from: ProvedPlace) {
     this.#database = database;
@@ -88,6 +91,7 @@ class SqliteCopy implements Copy {
     this.name = `${path}, table ${this.#tableName}`;
     this.#place = { ...from, ended: false };
     this.#isConfirmed = from.ended;
+    this.#isVoid = from.cursor === null;
     this.#hasColumns = columnsIn(database, this.#tableName) > 2;
   }
 
@@ -125,16 +129,73 @@ class SqliteCopy implements Copy {
    */
   async confirm(rows: () => AsyncIterable<Buffer>): Promise<void> {
     if (this.#isConfirmed) return;
-    const { keys } = this.#database.prepare(`SELECT count(*) AS keys FROM ${this.#table}`).get() as {
-      readonly keys: number;
-    };
-    if (keys < this.#place.rows) await this.#compareIds(rows());
+    if (this.count() < this.#place.rows) await this.#compareIds(rows());
     this.#isConfirmed = true;
     this.#inTransaction(() => this.#writePlace(this.#place));
   }
 
   close(): void {
     this.#database.close();
+  }
+
+  get asEdition(): EditionCopy {
+    return this;
+  }
+
+  get edition(): string | null {
+    const found = this.#database
+      .prepare(`SELECT edition FROM ${EDITIONS} WHERE name = ?`)
+      .get(this.#tableName) as { readonly edition: string } | undefined;
+    return found?.edition ?? null;
+  }
+
+  begin(): void {
+    this.#database.exec('BEGIN IMMEDIATE');
+    this.#database.exec(tableText(this.#table));
+    this.#writePlace(this.#place); // so the table is known as a copy, also when it is not whole
+  }
+
+  commit(): void {
+    this.#database.exec('COMMIT');
+    if (!this.#next) return;
+    this.#place = this.#next;
+    this.#next = null;
+    this.#isVoid = false;
+    this.#isConfirmed = true;
+  }
+
+  rollback(): void {
+    this.#next = null;
+    if (this.#database.isTransaction) this.#database.exec('ROLLBACK'); // a full disk has done so already
+  }
+
+  rows(): Iterable<{ readonly id: RowKey; readonly row: string }> {
+    const all: Statement = this.#database.prepare(`SELECT id, row FROM ${this.#table} ORDER BY id`);
+    all.setReadBigInts(true);
+    return all.iterate() as Iterable<{ readonly id: RowKey; readonly row: string }>;
+  }
+
+  count(): number {
+    const found: unknown = this.#database.prepare(`SELECT count(*) AS rows FROM ${this.#table}`).get();
+    return (found as { readonly rows: number }).rows;
+  }
+
+  apply(lines: readonly string[]): void {
+    if (!this.#hasColumns) this.#addColumns(lines);
+    this.#write(lines);
+  }
+
+  remove(first: RowKey, last: RowKey): void {
+    this.#database.prepare(`DELETE FROM ${this.#table} WHERE id BETWEEN ? AND ?`).run(first, last);
+  }
+
+  writeEdition(edition: string, place: ProvedPlace): void {
+    this.#database
+      .prepare(`INSERT OR REPLACE INTO ${EDITIONS} (name, edition) VALUES (?, ?)`)
+      .run(this.#tableName, edition);
+    this.#isConfirmed = true; // as many keys as rows
+    this.#writePlace(place);
+    this.#next = place;
   }
 
   #inTransaction(action: () => void): void {
@@ -177,13 +238,15 @@ class SqliteCopy implements Copy {
   }
 
   #apply(lines: readonly string[]): void {
+    this.#database.exec(tableText(this.#table));
+    if (this.#isVoid) this.#database.exec(`DELETE FROM ${this.#table}`);
+    if (!this.#hasColumns) this.#addColumns(lines);
+    this.#write(lines);
+  }
+
+  #write(lines: readonly string[]): void {
     const database = this.#database;
     const table = this.#table;
-    database.exec(
-      `CREATE TABLE IF NOT EXISTS ${table} (id PRIMARY KEY NOT NULL, row TEXT NOT NULL) WITHOUT ROWID`,
-    );
-    if (this.#isVoid) database.exec(`DELETE FROM ${table}`);
-    if (!this.#hasColumns) this.#addColumns(lines);
     const put = database.prepare(`INSERT OR REPLACE INTO ${table} (id, row) VALUES (?, ?)`);
     const remove = database.prepare(`DELETE FROM ${table} WHERE id = ?`);
     for (const line of lines) {
@@ -213,39 +276,17 @@ function linesOf(bytes: Buffer): readonly string[] {
 }
 
 function tableOf(url: URL): string {
-  return decodeURIComponent(url.pathname.split('/').at(-2) ?? 'rows');
+  const name = url.pathname.split('/').at(-2) ?? '';
+  return name === '' ? 'rows' : decodeURIComponent(name);
+}
+
+function tableText(table: string): string {
+  return `CREATE TABLE IF NOT EXISTS ${table} (id PRIMARY KEY NOT NULL, row TEXT NOT NULL) WITHOUT ROWID`;
 }
 
 /** The number of columns of a table. 0: there is none. */
 function columnsIn(database: Database, table: string): number {
   return database.prepare(`SELECT name FROM pragma_table_xinfo(${quotedText(table)})`).all().length;
-}
-
-/** The JSON of the first member (`id`, `_id`, `removed`) of an object without blanks. Throws SyntaxError when it is cut. */
-function memberOf(object: string): string {
-  const from = object.indexOf(':') + 1;
-  let depth = 0;
-  for (const { 0: token, index } of object.slice(from).matchAll(TOKENS)) {
-    if (depth === 0 && (token === ',' || token === '}')) return object.slice(from, from + index);
-    if (token === '{' || token === '[') depth++;
-    else if (token === '}' || token === ']') depth--;
-  }
-  throw new SyntaxError('a line ends too early');
-}
-
-/**
- * The id of a row as SQLite keeps it: text as text, a number as a number where that keeps all digits, and anything else
- * as a blob with its JSON. So two ids are equal only if their JSON is. Text that SQLite cuts at a NUL, or that UTF-8 does
- * not have, is such a blob, too.
- */
-function keyOf(row: string): string | bigint | number | Buffer {
-  const json = memberOf(row);
-  const text = json.startsWith('"') ? (JSON.parse(json) as string) : null;
-  if (text !== null) return NO_TEXT.test(text) ? Buffer.from(json) : text;
-  if (/^-?[1-9]\d{0,17}$|^0$/.test(json)) return BigInt(json);
-  if (/^-?\d/.test(json) && String(Number(json)) === json && !Number.isInteger(Number(json)))
-    return Number(json);
-  return Buffer.from(json);
 }
 
 /** Whether a field can have a column. SQLite compares names in JSON with their escapes in some versions only. */

@@ -70,3 +70,36 @@ export function download(
   url: string | URL,
   options?: Omit<Options, 'parse'>,
 ): AsyncGenerator<Uint8Array, void, undefined>;
+
+/** What an edition is. */
+export interface EditionHead {
+  /** The SHA-256 over the names of its chunks, each with a line feed behind it. */
+  readonly edition: string;
+  readonly resource: string;
+  /** When its rows were as they are here. */
+  readonly at: string;
+  readonly rows: number;
+  readonly bytes: number;
+  readonly crc32: string;
+  /** The cursor from which changes follow. */
+  readonly changes: string;
+  readonly formats: readonly string[];
+}
+
+/** Rows that follow one another, as NDJSON. */
+export interface ChunkOfEdition {
+  /** The SHA-256 of the bytes. */
+  readonly name: string;
+  readonly rows: number;
+  readonly bytes: Uint8Array;
+}
+
+/** An edition of a resource: all its rows at one time, in chunks that never change. */
+export interface Edition<Row = AnyRow> extends AsyncIterable<Row> {
+  head(): Promise<EditionHead>;
+  /** An iteration that ends without an error has given all rows of the edition. */
+  chunks(): AsyncGenerator<ChunkOfEdition, void, undefined>;
+}
+
+/** An edition. `url`: `/items/edition` of a server, or `edition.json` of a folder or a bucket. A loop over it gives its rows. */
+export function edition<Row = AnyRow>(url: string | URL, options?: Options): Edition<Row>;

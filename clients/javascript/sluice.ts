@@ -5,6 +5,8 @@
  *     import { rows, follow } from 'https://HOST/clients/sluice.mjs';
  *     for await (const row of rows('https://HOST/items?category=Ideal', { key })) console.log(row);
  */
+import { headOf, readChunks, type ChunkOfEdition } from './edition.ts';
+import type { EditionHead } from '../../src/base/edition/head.ts';
 import { completed, exportBytes, exportUrls } from '../../src/pull/export-file.ts';
 import { REMOVAL_BEGINNING } from '../../src/pull/lines.ts';
 import { BEGINNING } from '../../src/pull/proof.ts';
@@ -151,6 +153,55 @@ export async function* download(
   } catch (error) {
     throw told(error);
   }
+}
+
+/** What an edition is, as far as readers need it. */
+type Head = Pick<
+  EditionHead,
+  'edition' | 'resource' | 'at' | 'rows' | 'bytes' | 'crc32' | 'changes' | 'formats'
+>;
+
+/** An edition of a resource: all its rows at one time, in chunks that never change. */
+interface Edition<Row> extends AsyncIterable<Row> {
+  /** What the edition is. */
+  head(): Promise<Head>;
+  /** The rows as NDJSON, chunk by chunk, each proved by its SHA-256. An iteration that ends without an error has given all. */
+  chunks(): AsyncGenerator<ChunkOfEdition, void, undefined>;
+}
+
+/**
+ * An edition. `url`: `/items/edition` of a server, or `edition.json` of a folder or a bucket; with a name behind it, that one.
+ * A loop over it gives the rows, each once, in the order of their ids. A row comes when the SHA-256 of its chunk has proved
+ * it. A loop that ends without an error has given the edition that its name proves.
+ */
+export function edition<Row = AnyRow>(url: string | URL, options: Options = {}): Edition<Row> {
+  const { parse = JSON.parse } = options;
+  const given = new URL(url, PAGE?.href);
+  if (given.username !== '' || given.password !== '') throw new TypeError(`${given.href} has a password`);
+  let known: Promise<EditionHead> | null = null;
+  const head = () =>
+    (known ??= headOf(given, requestsOf(options)).catch((error: unknown) => {
+      known = null;
+      throw told(error);
+    }));
+  async function* chunks(): AsyncGenerator<ChunkOfEdition, void, undefined> {
+    const found = await head();
+    try {
+      yield* readChunks(given, found, requestsOf(options));
+    } catch (error) {
+      throw told(error);
+    }
+  }
+  return {
+    head,
+    chunks,
+    async *[Symbol.asyncIterator]() {
+      for await (const { bytes } of chunks()) {
+        const lines = new TextDecoder().decode(bytes).split('\n');
+        for (const line of lines.slice(0, -1)) yield parse(line) as Row;
+      }
+    },
+  };
 }
 
 interface Batch {

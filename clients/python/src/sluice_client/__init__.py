@@ -20,8 +20,10 @@ from typing import Any
 __version__ = "0.3.0"
 
 from ._changes import Change, Changes, changes_since
+from ._edition import Edition
 from ._errors import Gone, Interrupted, Refused, SluiceError
 from ._export import download_export, download_to, url_of_export
+from ._head import EditionHead
 from ._mirror import mirror as _mirror
 from ._proof import Place
 from ._retry import Options
@@ -30,6 +32,8 @@ from ._rows import Rows
 __all__ = [
     "Change",
     "Changes",
+    "Edition",
+    "EditionHead",
     "Gone",
     "Interrupted",
     "Place",
@@ -38,6 +42,7 @@ __all__ = [
     "SluiceError",
     "changes",
     "download",
+    "edition",
     "export",
     "mirror",
     "rows",
@@ -84,6 +89,25 @@ def changes(
     again.
     """
     return changes_since(url, since, Options(key, compression, timeout, retry_for), follow)
+
+
+def edition(
+    url: str,
+    *,
+    parse_float: Callable[[str], Any] | None = None,
+    key: str | None = None,
+    timeout: float = 60.0,
+    retry_for: float = 300.0,
+) -> Edition:
+    """An edition of a resource: all its rows at one time, in files that never change, which any cache may serve.
+
+    `url`: `/items/edition` of a server, or `edition.json` of a folder or a bucket; with a name behind it, that edition.
+    The head is read at once. `rows()`, `lines()`, `to_arrow()`, `to_polars()`, `to_pandas()` and `download(path)` end
+    without an error only when they have the whole edition: each chunk is proved by its SHA-256, all of them by the
+    edition's name. Tables of an edition with Parquet are read from that, whose files have the length that the index
+    says. `parse_float`, `key`, `timeout` and `retry_for`: as for `rows`.
+    """
+    return Edition(url, Options(key, "identity", timeout, retry_for), parse_float)
 
 
 def export(
@@ -139,7 +163,9 @@ def mirror(
     """Makes or updates a copy of a resource: a table of the SQLite file `path`, named as the resource.
 
     The table has the columns `id`, `row` (the row as JSON) and one for each field. A copy that exists gets only what
-    has changed. Kill it anywhere and run it again. With `follow` it goes on for ever. `restart` replaces the table,
-    whatever it is a copy of. `sluice pull --into` keeps the same tables.
+    has changed. When the server no longer has the changes, it gets what differs from the newest edition, if there is
+    one. `url` may be that of an edition, which then begins the copy. Kill it anywhere and run it again. With `follow`
+    it goes on for ever. `restart` replaces the table, whatever it is a copy of. `sluice pull --into` keeps the same
+    tables.
     """
     return _mirror(url, path, Options(key, compression, timeout, retry_for), follow, restart)

@@ -46,9 +46,7 @@ class Edition:
     What ends without an error is whole: each chunk is proved by its SHA-256, and all of them by the edition's name.
     """
 
-    def __init__(
-        self, url: str, options: Options, parse_float: Callable[[str], Any] | None = None
-    ) -> None:
+    def __init__(self, url: str, options: Options, parse_float: Callable[[str], Any] | None = None) -> None:
         self._files = EditionFiles(url, options)
         self._parse_float = parse_float
         self._head = self._files.head()
@@ -71,6 +69,14 @@ class Edition:
     def chunks(self) -> Iterator[bytes]:
         """The rows as NDJSON, chunk by chunk. The last one comes when all of them are the edition."""
         return self._files.rows_of(self._head)
+
+    def urls(self, format: str | None = None) -> list[str]:
+        """The URLs of its chunks in order, in a format of `head.formats`, for readers of files. They prove nothing."""
+        form = format or self._head.formats[0]
+        if form not in self._head.formats:
+            raise ValueError(f"the edition has no {form}, only {', '.join(self._head.formats)}")
+        suffix = f"-{self._head.schema}.parquet" if form == "parquet" else f".{form}"
+        return [self._files.url_of(self._head, f"{one.name}{suffix}") for one in self._files.chunks(self._head)]
 
     def download(self, path: str | PathLike[str]) -> None:
         """Writes the rows as NDJSON to `path`, which appears when they are proved."""
@@ -144,7 +150,7 @@ class EditionFiles:
         """The rows of an edition, chunk by chunk. Raises Refused before the last one when they are not the edition."""
         last: bytes | None = None
         crc = 0
-        for entry, rows in self._in_order(self.chunks(head), lambda entry: self.chunk(head, entry)):
+        for _, rows in self._in_order(self.chunks(head), lambda entry: self.chunk(head, entry)):
             if last is not None:
                 yield last
             crc = zlib.crc32(rows, crc)
@@ -153,6 +159,12 @@ class EditionFiles:
             raise Refused(f"the rows are not the edition that the head names: their CRC-32 is {crc:08x}")
         if last is not None:
             yield last
+
+    def chunks_but(self, head: EditionHead, had: set[str]) -> Iterator[bytes]:
+        """The rows of the chunks of an edition that a reader does not have, chunk by chunk."""
+        missing = (entry for entry in self.chunks(head) if entry.name not in had)
+        for _, rows in self._in_order(missing, lambda entry: self.chunk(head, entry)):
+            yield rows
 
     def parquet_of(self, head: EditionHead) -> Iterator[bytes]:
         """The chunks of an edition as files of Parquet. Their names prove the rows that they were made of, not the
@@ -183,7 +195,7 @@ class EditionFiles:
         def proved(data: bytes) -> bytes:
             return _named(_unzipped(data, entry.bytes), entry.name)
 
-        return self._proved(self._at(head, f"{entry.name}.{form}"), 2 * entry.bytes + _MIB, proved)
+        return self._proved(self.url_of(head, f"{entry.name}.{form}"), 2 * entry.bytes + _MIB, proved)
 
     def delta(self, head: EditionHead, entry: DeltaEntry) -> bytes:
         """The lines of a delta."""
@@ -191,12 +203,10 @@ class EditionFiles:
         def proved(data: bytes) -> bytes:
             return _named(_unzipped(data, _LONGEST_DELTA), entry.name)
 
-        return self._proved(self._at(head, f"{entry.name}.delta.ndjson.gz"), _LONGEST_DELTA, proved)
+        return self._proved(self.url_of(head, f"{entry.name}.delta.ndjson.gz"), _LONGEST_DELTA, proved)
 
     def _below(self, head: EditionHead, name: str, level: int) -> Iterator[ChunkEntry]:
-        data = self._proved(
-            self._at(head, f"{name}.index.json"), _LONGEST_INDEX, lambda data: _named(data, name)
-        )
+        data = self._proved(self.url_of(head, f"{name}.index.json"), _LONGEST_INDEX, lambda data: _named(data, name))
         try:
             value = json.loads(data)
             if value.get("level") != level:
@@ -219,9 +229,9 @@ class EditionFiles:
                 raise ValueError("another file")
             return data
 
-        return self._proved(self._at(head, f"{entry.name}-{head.schema}.parquet"), size, proved)
+        return self._proved(self.url_of(head, f"{entry.name}-{head.schema}.parquet"), size, proved)
 
-    def _at(self, head: EditionHead, file: str) -> str:
+    def url_of(self, head: EditionHead, file: str) -> str:
         return urljoin(urljoin(self._base, head.files), file)
 
     def _in_order(

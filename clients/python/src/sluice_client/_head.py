@@ -36,8 +36,8 @@ class DeltaEntry:
 class EditionHead:
     """An edition: all rows of a resource at one time.
 
-    `edition`: its name, which proves all of it. `at`: when its rows were so. `rows`, `bytes` and `crc32`: of its rows as
-    NDJSON. `changes`: the cursor from which changes follow. `formats`: of its chunks.
+    `edition`: its name, which proves all of it. `at`: when its rows were so. `rows`, `bytes` and `crc32`: of its rows
+    as NDJSON. `changes`: the cursor from which changes follow. `formats`: of its chunks.
     """
 
     edition: str

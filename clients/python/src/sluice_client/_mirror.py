@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import sqlite3
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from decimal import Decimal
 from os import PathLike
 
 from ._changes import copied
+from ._cut import Cutter
+from ._edition import EditionFiles
 from ._errors import Gone, Refused
+from ._head import EditionHead, deltas_from
 from ._proof import BEGINNING, REMOVAL, Place
 from ._retry import Options
 from ._stream import stream_of
-from ._url import parameter, refuse, resource_of, url_of, with_query
+from ._url import edition_of, parameter, refuse, resource_of, url_of, with_query
 
 # The table that says of each other table what it is a copy of, and how far.
 _PULLS = "sluice_pulls"
+# The table that says which edition each of them was brought to last.
+_EDITIONS = "sluice_editions"
 _BUSY_SECONDS = 10.0
 _SAMPLED_ROWS = 1000
 _MOST_COLUMNS = 1000
@@ -30,19 +37,54 @@ _DECODER = json.JSONDecoder()
 
 def mirror(url: str, path: str | PathLike[str], options: Options, follow: bool, restart: bool) -> Place:
     """See mirror."""
-    stream = url_of(url, "stream")
-    refuse(stream, ("follow", "cursor"), "a copy has its own place")
+    edition, stream = edition_of(url)
+    if stream is None:
+        stream = url_of(url, "stream")
+        refuse(stream, ("follow", "cursor"), "a copy has its own place")
+    files = None if edition is None else EditionFiles(edition, options)
+    is_static = files is not None and files.is_static
+    is_asked = url == edition
     copy = _Copy(path, stream, restart)
+    tried = None
     try:
+        if files is not None and (is_static or (is_asked and copy.place.cursor is None)):
+            tried = _bring(copy, files)
+            if is_static:
+                return copy.place
         while True:
             try:
                 return _keep(copy, stream, options, follow)
             except Gone:
                 if copy.place.cursor is None:
                     raise
-                copy.begin_again()
+                if files is None or not _differs(files, tried):
+                    copy.begin_again()
+                else:
+                    tried = _bring(copy, files)
     finally:
         copy.close()
+
+
+def _differs(files: EditionFiles, tried: str | None) -> bool:
+    """Whether there is an edition that the copy was not brought to."""
+    try:
+        return files.head().edition != tried
+    except Refused:  # the resource need not have editions
+        return False
+
+
+def _bring(copy: _Copy, files: EditionFiles) -> str:
+    """Brings a copy to the newest edition. Returns its name."""
+    head = files.head()
+    while True:
+        try:
+            copy.bring_to(head, files)
+            return head.edition
+        except Refused as error:  # an edition that is no longer kept has lost files
+            newest = files.head() if error.status == 404 else head
+            if newest.edition == head.edition:
+                raise
+            head = newest
 
 
 def _keep(copy: _Copy, stream: str, options: Options, follow: bool) -> Place:
@@ -63,7 +105,6 @@ class _Copy:
         self._url = stream
         fields = parameter(stream, "fields")
         self._fields = None if fields is None else fields.split(",")
-        self._is_void = False
         # Whether no two rows have one id as JSON shows it. Kept in the file as `ended` of the place.
         self._is_confirmed = False
         self._database = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
@@ -72,6 +113,8 @@ class _Copy:
         except BaseException:
             self._database.close()
             raise
+        # Rows without a place go with the next piece, such as chunks of an edition that is not whole.
+        self._is_void = self.place.cursor is None
         self._has_columns = len(self._columns()) > 2
 
     def _open(self, path: str, restart: bool) -> Place:
@@ -79,9 +122,11 @@ class _Copy:
         database.execute("PRAGMA journal_mode = WAL")  # other programs may read meanwhile
         database.execute("PRAGMA synchronous = NORMAL")
         database.execute(f"CREATE TABLE IF NOT EXISTS {_PULLS} (name TEXT PRIMARY KEY, url TEXT, place TEXT)")
+        database.execute(f"CREATE TABLE IF NOT EXISTS {_EDITIONS} (name TEXT PRIMARY KEY, edition TEXT)")
         if restart:
             database.execute(f"DROP TABLE IF EXISTS {_quoted(self._table)}")
-            database.execute(f"DELETE FROM {_PULLS} WHERE name = ?", (self._table,))
+            for state in (_PULLS, _EDITIONS):
+                database.execute(f"DELETE FROM {state} WHERE name = ?", (self._table,))
         known = database.execute(f"SELECT url, place FROM {_PULLS} WHERE name = ?", (self._table,)).fetchone()
         if known is None:
             if self._columns():
@@ -111,6 +156,80 @@ class _Copy:
             raise
         self.place = place
         self._is_void = False
+
+    def bring_to(self, head: EditionHead, files: EditionFiles) -> None:
+        """Makes the rows those of an edition: by its deltas, and then by the chunks that are missing.
+
+        The copy is cut by the rule of the edition. A piece whose SHA-256 is the name of a chunk is that chunk, and all
+        other rows go. So at the end the copy has the chunks of the edition, each proved by its name, and nothing else.
+        A copy that was whole changes in one transaction. A new one keeps what it has when it is killed.
+        """
+        is_whole = self.place.cursor is not None
+        self._begin()
+        try:
+            for delta in deltas_from(head, self._edition()):
+                self._put(_texts(files.delta(head, delta)))
+            names = [name for name, _, _ in self._cut(head.target)]
+            if hashlib.sha256("".join(f"{name}\n" for name in names).encode()).hexdigest() != head.edition:
+                self._take_chunks(head, files, is_whole)
+            place = Place(head.changes, head.rows, head.bytes, int(head.crc32, 16), False)
+            self._is_confirmed = True  # as many keys as rows
+            self._database.execute(
+                f"INSERT OR REPLACE INTO {_EDITIONS} (name, edition) VALUES (?, ?)", (self._table, head.edition)
+            )
+            self._write_place(place)
+            self._database.execute("COMMIT")
+        except BaseException:
+            if self._database.in_transaction:  # a full disk has rolled back already
+                self._database.execute("ROLLBACK")
+            raise
+        self.place = place
+        self._is_void = False
+
+    def _begin(self) -> None:
+        self._database.execute("BEGIN IMMEDIATE")
+        self._make_table()
+        self._write_place(self.place)  # so the table is known as a copy, also when it is not whole
+
+    def _edition(self) -> str:
+        """The edition that the copy was brought to last. Empty: it never was."""
+        found = self._database.execute(f"SELECT edition FROM {_EDITIONS} WHERE name = ?", (self._table,)).fetchone()
+        return "" if found is None else str(found[0])
+
+    def _cut(self, target: int) -> Iterator[tuple[str, object, object]]:
+        """The pieces of the rows by the rule of editions: name, first key, last key."""
+        cutter = Cutter(target)
+        digest = hashlib.sha256()
+        first = last = None
+        for key, row in self._database.execute(f"SELECT id, row FROM {_quoted(self._table)} ORDER BY id"):
+            line = f"{row}\n".encode()
+            digest.update(line)
+            first, last = (key if first is None else first), key
+            if cutter.ends_behind(line):
+                yield digest.hexdigest(), first, last
+                digest, first = hashlib.sha256(), None
+        if first is not None:
+            yield digest.hexdigest(), first, last
+
+    def _take_chunks(self, head: EditionHead, files: EditionFiles, is_whole: bool) -> None:
+        table = _quoted(self._table)
+        wanted = {entry.name for entry in files.chunks(head)}
+        pieces = list(self._cut(head.target))
+        for name, first, last in pieces:
+            if name not in wanted:
+                self._database.execute(f"DELETE FROM {table} WHERE id BETWEEN ? AND ?", (first, last))
+        had = {name for name, _, _ in pieces} & wanted
+        for rows in files.chunks_but(head, had):
+            self._put(_texts(rows))
+            if not is_whole:
+                self._database.execute("COMMIT")
+                self._begin()
+        (count,) = self._database.execute(f"SELECT count(*) FROM {table}").fetchone()
+        if count != head.rows:
+            raise Refused(
+                f"the copy has {count} of the {head.rows} rows of the edition: ids of different kinds look alike as "
+                "JSON, so a copy would lose one of them"
+            )
 
     def confirm(self, ids: str, options: Options) -> None:
         """Raises Refused when a row is missing because its id looks like another one.
@@ -143,13 +262,22 @@ class _Copy:
         self._database.close()
 
     def _write(self, lines: list[str], place: Place) -> None:
+        self._make_table()
+        if self._is_void:
+            self._database.execute(f"DELETE FROM {_quoted(self._table)}")
+        self._put(lines)
+        self._write_place(place)
+
+    def _make_table(self) -> None:
+        self._database.execute(
+            f"CREATE TABLE IF NOT EXISTS {_quoted(self._table)} "
+            "(id PRIMARY KEY NOT NULL, row TEXT NOT NULL) WITHOUT ROWID"
+        )
+
+    def _put(self, lines: list[str]) -> None:
+        """Applies rows and removals in their order."""
         database = self._database
         table = _quoted(self._table)
-        database.execute(
-            f"CREATE TABLE IF NOT EXISTS {table} (id PRIMARY KEY NOT NULL, row TEXT NOT NULL) WITHOUT ROWID"
-        )
-        if self._is_void:
-            database.execute(f"DELETE FROM {table}")
         if not self._has_columns:
             self._add_columns(lines)
         removal = REMOVAL.decode()
@@ -158,7 +286,6 @@ class _Copy:
                 database.execute(f"DELETE FROM {table} WHERE id = ?", (_key_of(line[len(removal) :]),))
             else:
                 database.execute(f"INSERT OR REPLACE INTO {table} (id, row) VALUES (?, ?)", (_key_of(line), line))
-        self._write_place(place)
 
     def _write_place(self, place: Place) -> None:
         text = json.dumps(asdict(replace(place, ended=self._is_confirmed)))
@@ -187,6 +314,10 @@ class _Copy:
 
     def _columns(self) -> list[object]:
         return self._database.execute("SELECT name FROM pragma_table_xinfo(?)", (self._table,)).fetchall()
+
+
+def _texts(lines: bytes) -> list[str]:
+    return lines.decode().split("\n")[:-1]
 
 
 def _key_of(row: str) -> str | int | float | bytes:

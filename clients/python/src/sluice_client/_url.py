@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
@@ -17,6 +18,24 @@ def url_of(address: str, kind: str) -> str:
     if len(segments) > 1 and segments[-1] in _PAGES_OF:
         segments.pop()
     return urlunsplit(parts._replace(path="/".join(["", *segments, kind]), fragment=""))
+
+
+_EDITION = re.compile(r"(?P<base>.*/)edition(?P<json>\.json)?/?")
+
+
+def edition_of(url: str) -> tuple[str | None, str | None]:
+    """The URL of the newest edition of a resource, if its URL selects no rows, and that of what a copy of it follows.
+
+    The latter is None where the URL is not that of an edition. A folder of editions has no stream.
+    """
+    parts = urlsplit(url)
+    found = _EDITION.fullmatch(parts.path)
+    if found is not None and (found["base"] != "/" or found["json"]):
+        is_static = found["json"] is not None
+        return url, url if is_static else urlunsplit(parts._replace(path=f"{found['base']}stream", fragment=""))
+    if parts.query:
+        return None, None
+    return url_of(url, "edition"), None
 
 
 def with_query(url: str, changes: Mapping[str, str | None]) -> str:

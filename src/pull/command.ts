@@ -22,7 +22,8 @@ import { Backoff, Interruption, Refusal, type Clock } from './retry.ts';
 import { getEstimate, getParts } from './side-requests.ts';
 import { openWorkspace, type Workspace } from './workspace.ts';
 
-export { parsePullArguments, PULL_HELP, type PullCommand } from './arguments.ts';
+export { parsePullArguments, type PullCommand } from './arguments.ts';
+export { PULL_HELP } from './help.ts';
 export { REAL_CLOCK } from './retry.ts';
 
 /** How long the pull waits for the estimated number of rows. Milliseconds. */

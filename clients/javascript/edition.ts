@@ -5,7 +5,7 @@ import { EditionSum } from '../../src/pull/edition/edition-sum.ts';
 import { editionUrls } from '../../src/pull/edition/edition-url.ts';
 import { inOrder } from '../../src/pull/edition/in-order.ts';
 import { Mismatch, Refusal } from '../../src/pull/retry.ts';
-import { answerByFetch } from './fetch-content.ts';
+import { cachedByFetch } from './fetch-content.ts';
 import { Sha256 } from './sha256.ts';
 
 /** Rows that follow one another, as NDJSON. */
@@ -64,7 +64,7 @@ function filesAt(url: URL, requests: Requests): EditionFiles {
   if (!urls) throw new TypeError(`${url.href} is not the URL of an edition, such as /items/edition`);
   return new EditionFiles(urls, {
     ...requests,
-    getAnswer: answerByFetch,
+    getAnswer: cachedByFetch,
     decompress,
     sha256,
     formats: ['ndjson.gz', 'ndjson'],

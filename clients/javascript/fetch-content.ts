@@ -1,4 +1,4 @@
-import type { GetAnswer } from '../../src/pull/export-file.ts';
+import type { Answer, GetAnswer } from '../../src/pull/export-file.ts';
 import type { GetContent } from '../../src/pull/proved-rows.ts';
 import { failureOfAnswer, Interruption, Refusal } from '../../src/pull/retry.ts';
 
@@ -59,11 +59,22 @@ export function contentByFetch(): GetContent {
  * Gets answers as they are. Pages see no redirects: there the browser follows them, and takes the key out where they lead to
  * another origin.
  */
-export const answerByFetch: GetAnswer = async (url, headers, signal) => {
+export const answerByFetch: GetAnswer = (url, headers, signal) => answerOf(url, headers, signal, UNCACHED);
+
+/** The same for files that never change, which the cache of a browser may keep. One that was wrong there is read again. */
+export const cachedByFetch: GetAnswer = (url, { 'cache-control': isWrong, ...headers }, signal) =>
+  answerOf(url, headers, signal, { cache: isWrong === undefined ? 'default' : 'reload' } as RequestInit);
+
+async function answerOf(
+  url: URL,
+  headers: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+  how: RequestInit,
+): Promise<Answer> {
   const redirect = PAGE === undefined ? 'manual' : 'follow';
   let response: Response;
   try {
-    response = await fetch(url, { ...UNCACHED, headers, signal, redirect });
+    response = await fetch(url, { ...how, headers, signal, redirect });
   } catch (error) {
     throw signal.aborted ? error : new Interruption(`no answer: ${reasonOf(error)}`, { cause: error });
   }
@@ -73,7 +84,7 @@ export const answerByFetch: GetAnswer = async (url, headers, signal) => {
     content: chunksOf(response),
     isRedirected: response.redirected,
   };
-};
+}
 
 /** The content as it comes. Rejects with Interrupted where it is cut. Nothing more is sent once the caller stops reading. */
 async function* chunksOf({ body }: Response): AsyncGenerator<Uint8Array, void, undefined> {

@@ -1,16 +1,14 @@
-import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { codeOf } from '../base/error-reason.ts';
-import { duration, startProgress, type Console, type Progress } from '../terminal/progress.ts';
-import { counted, countOf, printable, sizeOf } from '../terminal/text.ts';
+import { startProgress, type Console, type Progress } from '../terminal/progress.ts';
+import { countOf, printable } from '../terminal/text.ts';
 import { STDOUT, type PullCommand } from './arguments.ts';
 import type { Copy } from './copy.ts';
 import { readKey } from './key-file.ts';
-import { EditionFiles, NotThere, type EditionOptions } from './edition/edition-files.ts';
-import { bringToEdition } from './edition/copy-edition.ts';
 import { EditionRun } from './edition/edition-run.ts';
 import { MirrorRun } from './edition/mirror-run.ts';
+import { filesOf, NewestEdition } from './edition/newest-edition.ts';
 import { Report } from './edition/report.ts';
 import { ExportRun } from './export-run.ts';
 import { decompress, getAnswer } from './http.ts';
@@ -20,6 +18,7 @@ import { provedRows, type ProvingOptions } from './proved-rows.ts';
 import { DEFAULTS, pull } from './pull.ts';
 import { Backoff, Interruption, Refusal, type Clock } from './retry.ts';
 import { getEstimate, getParts } from './side-requests.ts';
+import { describer, followSummary, summary } from './summaries.ts';
 import { openWorkspace, type Workspace } from './workspace.ts';
 
 export { parsePullArguments, type PullCommand } from './arguments.ts';
@@ -65,28 +64,10 @@ function runOf(command: PullCommand, io: PullIo, key: string | null): Run {
   if (isExport) return new ExportRun(command, io, { ...DEFAULTS, getAnswer, key, signal, clock, retryForMs });
   if (!isEdition || into !== null) return new PullRun(command, io, key);
   const report = new Report(io, command.output);
-  const files = filesOf(command, report, { key, signal, clock, retryForMs });
+  const files = filesOf(command, report, { key, signal, clock, retryForMs, getAnswer, decompress });
   return command.mirror === null
     ? new EditionRun(command, files, report)
     : new MirrorRun(command, files, report);
-}
-
-/** The files of the editions of a command. */
-function filesOf(
-  { edition }: PullCommand,
-  report: Report,
-  options: Pick<EditionOptions, 'key' | 'signal' | 'clock' | 'retryForMs'>,
-): EditionFiles {
-  if (!edition) throw new TypeError('the command has no edition');
-  return new EditionFiles(edition, {
-    ...options,
-    idleMs: DEFAULTS.idleMs,
-    getAnswer,
-    decompress,
-    sha256: (bytes) => createHash('sha256').update(bytes).digest('hex'),
-    formats: ['ndjson.gz', 'ndjson.br', 'ndjson'],
-    onInterrupted: (failure, waitMs) => report.interrupted(failure, waitMs),
-  });
 }
 
 /** Codes of faults of the file system that stay when the same command runs again. */
@@ -126,8 +107,7 @@ class PullRun {
   readonly #began: number;
   #progress: Progress | null = null;
   #cuts = 0;
-  /** The edition that the copy was brought to. */
-  #edition: string | null = null;
+  readonly #editions: NewestEdition;
 
   constructor(command: PullCommand, io: PullIo, key: string | null) {
     const { compression, retryForMs } = command;
@@ -150,6 +130,7 @@ class PullRun {
         this.#say(`${message}; retrying in ${(waitMs / 1000).toFixed(1)} s`);
       },
     };
+    this.#editions = new NewestEdition(command, io, { ...this.#options, getAnswer, decompress });
   }
 
   /** Pulls to where the command says. */
@@ -204,7 +185,7 @@ class PullRun {
       if (step.kind === 'rows') copy.add(step.bytes);
       else if (step.kind === 'void') await copy.takeBack();
       else if (step.kind === 'restart') {
-        if (copy.place.cursor !== null && (await this.#toEdition(copy, step.reason))) {
+        if (copy.place.cursor !== null && (await this.#editions.bring(copy, step.reason))) {
           yield* this.#fill(copy, from, more);
           return;
         }
@@ -226,35 +207,6 @@ class PullRun {
     const all = new URL(this.#command.url);
     all.searchParams.set('fields', '_id');
     for await (const { chunks } of pull(all, this.#options)) yield Buffer.concat(chunks);
-  }
-
-  /**
-   * Brings a copy to the newest edition. Resolves with false when there is none, or when it is that already. `reason`: why
-   * changes cannot do it. null: the user asked for an edition.
-   */
-  async #toEdition(copy: Copy, reason: string | null): Promise<boolean> {
-    const { edition, parallel } = this.#command;
-    const kept = copy.asEdition;
-    if (!edition || !kept) return false;
-    const report = new Report({ ...this.#io, isTTY: false }, copy.name);
-    const files = filesOf(this.#command, report, this.#options);
-    let head = await files.newest().catch((error: unknown) => {
-      if (reason !== null && error instanceof Refusal) return null; // it need not have editions
-      throw error;
-    });
-    while (head && head.edition !== this.#edition)
-      try {
-        if (reason !== null) this.#say(`${reason}; reading what differs from the edition of ${head.at}`);
-        await bringToEdition(kept, head, files, { report, parallel });
-        this.#edition = head.edition;
-        report.done(head, 'proved that the copy is', files.received);
-        return true;
-      } catch (error) {
-        const newest = error instanceof NotThere ? await files.newest() : null;
-        if (!newest || newest.edition === head.edition) throw error;
-        head = newest;
-      }
-    return false;
   }
 
   async #update(copy: Copy, show: (place: ProvedPlace) => void): Promise<void> {
@@ -285,7 +237,7 @@ class PullRun {
     const isStatic = isEdition && edition?.isStatic === true;
     let before = copy.place;
     try {
-      if (isStatic || (isEdition && before.cursor === null)) await this.#toEdition(copy, null);
+      if (isStatic || (isEdition && before.cursor === null)) await this.#editions.bring(copy, null);
       if (isStatic) return;
       before = copy.place;
       await this.#showing(before, before.cursor === null, (show) => this.#update(copy, show));
@@ -344,25 +296,4 @@ class PullRun {
   #report(place: ProvedPlace, name: string): void {
     this.#say(summary(place, this.#cuts, this.#io.clock.now() - this.#began, name));
   }
-}
-
-/** Returns the function that describes the number of rows and bytes so far, with the rate since now. `now`: milliseconds. */
-function describer(before: ProvedPlace, now: () => number): (place: ProvedPlace) => string {
-  const began = now();
-  return ({ rows, bytes }) => {
-    const rate = (rows - before.rows) / Math.max(0.001, (now() - began) / 1000);
-    return `${countOf(rows, 'row')}, ${sizeOf(bytes)}, ${counted(Math.round(rate))} rows/s`;
-  };
-}
-
-function summary(place: ProvedPlace, cuts: number, ms: number, name: string): string {
-  const crc = place.crc32.toString(16).padStart(8, '0');
-  const set = `${countOf(place.rows, 'row')}, ${counted(place.bytes)} bytes of NDJSON, CRC-32 ${crc}`;
-  const run = `in ${duration(ms / 1000)} with ${countOf(cuts, 'cut')}`;
-  return `pulled and proved ${set}, ${run}: ${name}`;
-}
-
-/** The report on a copy that was brought up to date by a number of lines. */
-function followSummary(lines: number, name: string): string {
-  return `proved ${counted(Math.max(0, lines))} lines of rows and removals: ${name}`;
 }

@@ -5,6 +5,7 @@ import type { EditionCopy, RowKey } from './edition/copy-edition.ts';
 import { REMOVAL_BEGINNING } from './lines.ts';
 import { BEGINNING, type ProvedPlace } from './proof.ts';
 import { Refusal } from './retry.ts';
+import { canBeColumn, columnValue, quotedName, quotedText } from './sqlite-columns.ts';
 import { keyOf, memberOf } from './sqlite-keys.ts';
 import { reasonOf } from '../base/error-reason.ts';
 
@@ -287,35 +288,4 @@ function tableText(table: string): string {
 /** The number of columns of a table. 0: there is none. */
 function columnsIn(database: Database, table: string): number {
   return database.prepare(`SELECT name FROM pragma_table_xinfo(${quotedText(table)})`).all().length;
-}
-
-/** Whether a field can have a column. SQLite compares names in JSON with their escapes in some versions only. */
-function canBeColumn(name: string): boolean {
-  return name !== '' && JSON.stringify(name) === `"${name}"`;
-}
-
-/** The value under a field's name, and, with dots in it, under the names of its path, which may lead to an array. */
-function columnValue(name: string): string {
-  const names = name.split('.');
-  const arrays = names.slice(1).map((_, n) => {
-    const path = pathOf(names.slice(0, n + 1));
-    return `CASE json_type(row, ${path}) WHEN 'array' THEN json_extract(row, ${path}) END`;
-  });
-  const values = [[name], ...(names.length > 1 ? [names] : [])].map(
-    (path) => `json_extract(row, ${pathOf(path)})`,
-  );
-  const all = [...values, ...arrays];
-  return all.length === 1 ? all.join('') : `coalesce(${all.join(', ')})`;
-}
-
-function quotedName(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
-}
-
-function quotedText(value: string): string {
-  return `'${value.replaceAll("'", "''")}'`;
-}
-
-function pathOf(names: readonly string[]): string {
-  return quotedText(`$${names.map((name) => `."${name}"`).join('')}`);
 }

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { appendFile, readdir, readFile, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
+import { editionUrls } from '../../src/pull/edition/edition-url.ts';
 import { parsePullArguments } from '../../src/pull/command.ts';
 import { UsageError } from '../../src/terminal/arguments.ts';
 import { catalogue } from '../support/resources/catalogue.ts';
@@ -171,7 +172,11 @@ test('the arguments of a pull become a command', () => {
     follow: false,
     into: null,
     isExport: false,
+    edition: null,
+    isEdition: false,
+    mirror: null,
   };
+  const edition = editionUrls(new URL('http://a.example/items/edition'));
   const commands: [argv: string[], changes: object][] = [
     [[url, '-o', 'a.ndjson'], {}],
     [['http://a.example/items', '-o', 'a.ndjson'], {}],
@@ -204,7 +209,24 @@ test('the arguments of a pull become a command', () => {
         isExport: true,
       },
     ],
-    [[url, '--into', 'a.db', '--follow'], { output: 'a.db', into: 'a.db', follow: true }],
+    [[url, '--into', 'a.db', '--follow'], { output: 'a.db', into: 'a.db', follow: true, edition }],
+    [[`${url}?a=1`, '--into', 'a.db'], { url: new URL(`${url}?a=1`), output: 'a.db', into: 'a.db' }],
+    [
+      ['http://a.example/items/edition', '--into', 'a.db'],
+      { output: 'a.db', into: 'a.db', edition, isEdition: true, parallel: 4 },
+    ],
+    [
+      ['http://a.example/items/edition', '--mirror', 'b', '--parallel', '9'],
+      {
+        url: edition?.head,
+        output: 'b',
+        mirror: 'b',
+        edition,
+        isEdition: true,
+        parallel: 9,
+        compression: 'none',
+      },
+    ],
   ];
   for (const [argv, changes] of commands)
     assert.deepEqual(parsePullArguments(argv), { ...command, ...changes }, argv.join(' '));

@@ -11,6 +11,7 @@ import {
   type BackoffOptions,
 } from '../retry.ts';
 import { urlOfEdition, type EditionUrls } from './edition-url.ts';
+import { isParquet, joined, textOf } from './file-bytes.ts';
 import { headIn, indexIn, isOfEntry } from './read-head.ts';
 
 export interface EditionOptions extends BackoffOptions {
@@ -286,31 +287,3 @@ export class EditionFiles {
 const NOTHING = new Uint8Array();
 /** The most bytes of the lines of a delta: they are held at once. */
 const MOST_DELTA = 1024 * MIB;
-const PARQUET = [0x50, 0x41, 0x52, 0x31];
-
-/** Whether a file begins and ends as Parquet. */
-function isParquet(bytes: Uint8Array): boolean {
-  return PARQUET.every((byte, n) => bytes[n] === byte && bytes.at(n - 4) === byte);
-}
-
-function joined(pieces: readonly Uint8Array[], length: number): Uint8Array {
-  const [first] = pieces;
-  if (first && pieces.length === 1) return first;
-  const all = new Uint8Array(length);
-  let at = 0;
-  for (const piece of pieces) {
-    all.set(piece, at);
-    at += piece.length;
-  }
-  return all;
-}
-
-async function textOf(content: AsyncIterable<Uint8Array>, most: number): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = '';
-  for await (const chunk of content) {
-    text += decoder.decode(chunk, { stream: true });
-    if (text.length > most) break;
-  }
-  return text;
-}

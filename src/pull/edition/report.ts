@@ -3,7 +3,7 @@ import { duration, startProgress, type Console, type Progress } from '../../term
 import { counted, countOf, sizeOf } from '../../terminal/text.ts';
 import type { Clock, Interruption } from '../retry.ts';
 
-interface ReportIo extends Console {
+export interface ReportIo extends Console {
   readonly stdout: NodeJS.WritableStream;
   readonly signal: AbortSignal;
   readonly clock: Clock;

@@ -53,15 +53,15 @@ function timed<T extends RowReader>(rows: T, meter: Meter, place: Place | null):
     meter.batchRead(batch.rows);
     return batch;
   };
-  const snapshot = own.snapshot && timedSnapshot(own.snapshot as TakeSnapshot, meter);
+  const snapshot = own.snapshot && timedSnapshot(own.snapshot as TakeSnapshot, meter, place);
   return { ...rows, ...own, read, ...(snapshot && { snapshot }) };
 }
 
-function timedSnapshot(take: TakeSnapshot, meter: Meter): TakeSnapshot {
+function timedSnapshot(take: TakeSnapshot, meter: Meter, place: Place | null): TakeSnapshot {
   return async (signal) => {
     const snapshot = await take(signal);
     const rows: RowReader = { read: (...call) => snapshot.rows.read(...call) };
-    return { ...snapshot, rows: timed(rows, meter), release: () => snapshot.release() };
+    return { ...snapshot, rows: timed(rows, meter, place), release: () => snapshot.release() };
   };
 }
 

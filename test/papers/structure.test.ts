@@ -262,6 +262,7 @@ test('the top of the store has the port alone', () => {
     'collection',
     'files',
     'indexes',
+    'objects',
     'plan',
     'records',
     'store',

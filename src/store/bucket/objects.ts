@@ -6,7 +6,7 @@ import { readStretch } from './read.ts';
 
 const FAULTS = new BucketFaults('files of editions');
 
-export interface BucketObjectsOptions extends BucketOptions {
+interface BucketObjectsOptions extends BucketOptions {
   /** What all paths begin with behind the prefix of the place: with a slash at its end. */
   readonly folder: string;
   /** The headers with which the bucket is to serve an object. */

@@ -7,7 +7,7 @@ import { dropCollection, removeIndex, renameCollection } from './write/drop.ts';
 import { Feed } from './changes/feed.ts';
 import { Indexes } from './write/indexes.ts';
 import { Reads } from './read/reads.ts';
-import { openSnapshot } from './read/snapshot.ts';
+import { openSnapshot } from './snapshot.ts';
 import { RowWrites } from './write/row-writes.ts';
 import { NEW, RESOURCE, type CollectionShape } from './file/collections.ts';
 

@@ -22,11 +22,7 @@ export type StreamedRows = Pick<Collection, 'read' | 'changes'>;
  * Makes the reader of a collection's streams. A read that fails, or hangs, is retried from the same bookmark (see
  * `retrying`), so no row is lost or repeated, and so is the proof of a batch. The time for it begins with the read's turn.
  */
-export function streamReader(
-  rows: StreamedRows,
-  turns: ReadTurns,
-  options: RetryOptions,
-): StreamReader {
+export function streamReader(rows: StreamedRows, turns: ReadTurns, options: RetryOptions): StreamReader {
   const last = retrying(options);
   const inTurn =
     (read: RowReader['read']): RowReader['read'] =>

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test, type TestContext } from 'node:test';
-import { openObjects } from '../../../src/server/open-objects.ts';
+import { storedHeaders } from '../../../src/base/edition/file-headers.ts';
+import { BucketObjects } from '../../../src/store/bucket/objects.ts';
 import type { ObjectStore } from '../../../src/store/objects.ts';
 import { newFiles, placeOf } from '../../support/store/bucket/bucket.ts';
 import { faultyGateway, type FaultyGateway } from '../../support/store/bucket/gateway.ts';
@@ -23,7 +24,8 @@ async function behind(t: TestContext, retryMs: number): Promise<Behind | null> {
   if (!store) return null;
   const gateway = await faultyGateway(t, store.endpoint);
   const place = placeOf({ FILES: await newFiles(store, gateway.endpoint) });
-  const objects = await openObjects(place, null, { retryMs, idleMs: 5_000 });
+  const how = { folder: 'editions/', headersOf: storedHeaders, retryMs, idleMs: 5_000 };
+  const objects = new BucketObjects(place, how);
   t.after(() => {
     objects.close();
   });

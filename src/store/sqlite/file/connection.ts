@@ -40,7 +40,10 @@ export class Connection {
   #dataVersion: unknown = null;
 
   /** Throws errors of SQLite: the file is damaged, or another process is in the way. */
-  constructor(path: string, { readOnly = false, mmapBytes = 0, cacheKibibytes = CACHE_KIBIBYTES }: ConnectionOptions = {}) {
+  constructor(
+    path: string,
+    { readOnly = false, mmapBytes = 0, cacheKibibytes = CACHE_KIBIBYTES }: ConnectionOptions = {},
+  ) {
     this.#db = new DatabaseSync(path, { readOnly });
     // Without cell_size_check: it looks at all cells of a page whenever a read comes to one, which doubles the time of a
     // walk in another order than that of the keys. Checksums, counters and the check in the background notice damage.

@@ -13,10 +13,10 @@ export const PASSED_AT_ONCE = 40_000;
 class ReplacedError extends Error {}
 
 /** What reads look at: the file as it is (the core), or one state of it. */
-export type Looked = Pick<Core, 'looks' | 'reader' | 'log' | 'collections' | 'background'>;
+export type LookParts = Pick<Core, 'looks' | 'reader' | 'log' | 'collections' | 'background'>;
 
 /** Looks at one collection of the file. */
-export class CollectionLooks<In extends Looked = Core> {
+export class CollectionLooks<In extends LookParts = Core> {
   readonly core: In;
   readonly shape: CollectionShape;
   readonly #indexes: Pick<Indexes, 'buildLater'>;
@@ -61,12 +61,12 @@ export class CollectionLooks<In extends Looked = Core> {
 
 /** Looks of one read, which all see the collection that the first one saw. */
 export class SteadyLooks {
-  readonly #looks: CollectionLooks<Looked>;
+  readonly #looks: CollectionLooks<LookParts>;
   readonly #plan: Plan;
   readonly #signal: AbortSignal;
   #first: CollectionRecord | null = null;
 
-  constructor(looks: CollectionLooks<Looked>, plan: Plan, signal: AbortSignal) {
+  constructor(looks: CollectionLooks<LookParts>, plan: Plan, signal: AbortSignal) {
     this.#looks = looks;
     this.#plan = plan;
     this.#signal = signal;

@@ -7,7 +7,7 @@ import { compareKeys, joinKeys } from '../../values/keys.ts';
 import { keyOfValue } from '../../values/order.ts';
 import type { From, Plan, Size } from '../../store.ts';
 import { DamagedRowError, documentIn } from '../file/checked-rows.ts';
-import { PASSED_AT_ONCE, type CollectionLooks, type Looked } from './collection-looks.ts';
+import { PASSED_AT_ONCE, type CollectionLooks, type LookParts } from './collection-looks.ts';
 import { keyOfRow } from '../file/keyed.ts';
 import { boundsBehind, isSingle, keysOfBookmark, prefixOf, rangeOf, type Range } from './range.ts';
 import type { CollectionRecord } from '../file/collections.ts';
@@ -23,11 +23,11 @@ interface WalkOfRows {
 
 /** Reads the rows of a collection. */
 export class Reads {
-  readonly #looks: CollectionLooks<Looked>;
+  readonly #looks: CollectionLooks<LookParts>;
   /** By the bookmark that the walk goes on from. */
   readonly #walks = new WeakMap<Bookmark, WalkOfRows>();
 
-  constructor(looks: CollectionLooks<Looked>) {
+  constructor(looks: CollectionLooks<LookParts>) {
     this.#looks = looks;
   }
 

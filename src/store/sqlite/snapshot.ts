@@ -1,17 +1,17 @@
-import { AppError, changesUnsupported } from '../../../base/errors.ts';
-import type { Snapshot } from '../../collection.ts';
-import { KEY } from '../../bookmark.ts';
-import { tokenOf } from '../changes/place.ts';
-import type { Core } from '../core.ts';
-import { Connection } from '../file/connection.ts';
-import { Collections, type CollectionShape } from '../file/collections.ts';
-import { mmapBytesIn } from '../file/directory.ts';
-import { retryBusy } from '../file/errors.ts';
-import { latestEpoch } from '../file/layout.ts';
-import { ChangeLog } from '../file/log.ts';
-import { CollectionLooks, type Looked } from './collection-looks.ts';
-import { Reader } from './read.ts';
-import { Reads } from './reads.ts';
+import { AppError, changesUnsupported } from '../../base/errors.ts';
+import type { Snapshot } from '../collection.ts';
+import { KEY } from '../bookmark.ts';
+import { tokenOf } from './changes/place.ts';
+import type { Core } from './core.ts';
+import { Connection } from './file/connection.ts';
+import { Collections, type CollectionShape } from './file/collections.ts';
+import { mmapBytesIn } from './file/directory.ts';
+import { retryBusy } from './file/errors.ts';
+import { latestEpoch } from './file/layout.ts';
+import { ChangeLog } from './file/log.ts';
+import { CollectionLooks, type LookParts } from './read/collection-looks.ts';
+import { Reader } from './read/read.ts';
+import { Reads } from './read/reads.ts';
 
 /** A snapshot's own cache of pages: the system has those of the file. */
 const CACHE_KIBIBYTES = 4 * 1024;
@@ -56,7 +56,7 @@ export async function openSnapshot(
 /** One state of the file, which stays readable until it is released. */
 class OpenState {
   readonly connection: Connection;
-  readonly looked: Looked;
+  readonly looked: LookParts;
   readonly #core: Core;
   readonly #timer: NodeJS.Timeout;
   #isOpen = true;

@@ -108,6 +108,12 @@ export const PROBLEMS = {
     title: 'Not found',
     explanation: 'No resource has this path, or the item, user or export does not exist.',
   },
+  'no-edition': {
+    status: 404,
+    title: 'No editions',
+    explanation:
+      'The resource has no editions. The detail says how its operator declares them. Until then read /{resource}/stream, and follow /{resource}/changes.',
+  },
   'method-not-allowed': {
     status: 405,
     title: 'Method not allowed',
@@ -250,6 +256,13 @@ export const PROBLEMS = {
     explanation:
       'The database responds, but a read might skip or repeat rows: the collection is missing or holds other data, an index is missing, partial or multikey, or the server has no permission to read. The log and /readyz say what the operator must repair. The server then continues by itself.',
     retry: 30, // the least time an operator needs to repair a store
+  },
+  'not-ready': {
+    status: 503,
+    title: 'Edition not ready',
+    explanation:
+      'The first edition of the resource is being made. The detail says how far it has come. Wait as many seconds as Retry-After states.',
+    retry: 5,
   },
   'insufficient-storage': {
     status: 507,

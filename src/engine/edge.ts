@@ -76,6 +76,8 @@ export interface Reply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Body;
+  /** Clients get it with any key and without one: it does not vary with that. */
+  readonly isShared?: true;
   /** Called once, when the answer is complete or will never be. Must not throw. */
   readonly settled?: (ending: Ending) => void;
 }

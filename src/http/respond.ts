@@ -139,11 +139,11 @@ const AS_IT_IS = {};
 
 /** With keys, what a client gets depends on its key. Behind a mount, its links depend on that: caches must not mix them. */
 function varyOf(
-  { headers: { vary } }: Reply,
+  { headers: { vary }, isShared }: Reply,
   { hasKey }: Client,
   { notes }: Request,
 ): { readonly vary?: string } {
-  if (!hasKey && notes.mount === '') return AS_IT_IS;
+  if (isShared || (!hasKey && notes.mount === '')) return AS_IT_IS;
   const names = [
     ...(vary === undefined ? [] : [vary]),
     ...(hasKey ? ['Authorization'] : []),

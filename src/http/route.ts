@@ -7,7 +7,7 @@ import type { Reply, Request } from '../engine/edge.ts';
 import type { Parameter } from '../input/parameter.ts';
 import type { Query } from '../input/query.ts';
 
-export type Tag = 'Items' | 'Resources' | 'Exports' | 'Users' | 'Server';
+export type Tag = 'Items' | 'Resources' | 'Editions' | 'Exports' | 'Users' | 'Server';
 
 /** All that is known about one operation. The router, admission, the log, metrics, OPTIONS and /openapi.json read it. */
 export interface Route<B extends TSchema = TSchema> extends Demand {

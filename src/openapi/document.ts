@@ -15,6 +15,7 @@ export interface DocumentOptions {
 const TAGS: readonly { readonly name: Tag; readonly description: string }[] = [
   { name: 'Items', description: 'Very large collections of items, as pages and as streams.' },
   { name: 'Resources', description: 'Collections that the operator exposes, as pages and as streams.' },
+  { name: 'Editions', description: 'Whole collections as files that never change, for any cache.' },
   { name: 'Exports', description: 'Files of rows, made in the background.' },
   { name: 'Users', description: 'Users, read and written one at a time, with strong ETags.' },
   { name: 'Server', description: 'Health, metrics, error pages and documentation of the server.' },

@@ -84,6 +84,13 @@ export class Selection {
     return this.policy.paths.some((shown) => isAtOrBelow(path, shown) || isAtOrBelow(shown, path));
   }
 
+  /** Whether nothing at a path or below it is left. */
+  hides(path: string): boolean {
+    if (!this.policy) return false;
+    const { kind, paths } = this.policy;
+    return kind === 'show' ? !this.mayHave(path) : paths.some((other) => isAtOrBelow(path, other));
+  }
+
   /** Whether a path is left whole: filters, sorts and indexes depend on everything in a value. */
   leavesWhole(path: string): boolean {
     if (!this.policy || path === 'id' || path === '_id') return true;

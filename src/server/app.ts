@@ -13,6 +13,9 @@ import { createRouter, type Router } from '../http/router.ts';
 import { severalChangesRoute } from '../resources/several-changes.ts';
 import { documentedRoutes } from '../resources/documented-routes.ts';
 import { listResources } from '../resources/list.ts';
+import { editionRoutes, noEditionRoute } from '../editions/edition-routes.ts';
+import type { Editions } from '../editions/editions.ts';
+import type { Resource } from '../resources/query/resource.ts';
 import type { OpenResource } from '../resources/open.ts';
 import type { ServedResources } from '../resources/served.ts';
 import type { RouteOptions } from '../resources/route-docs.ts';
@@ -33,6 +36,8 @@ interface AppOptions {
   readonly users: UserOptions | null;
   /** null: none are served. */
   readonly exports: ExportOptions | null;
+  /** null: no resource has any. */
+  readonly editions: Editions | null;
   readonly health: HealthOptions;
   /** Origins whose scripts may read answers: `*`, or a list separated by commas. undefined: none. */
   readonly corsOrigin: string | undefined;
@@ -155,8 +160,13 @@ function sourcesShownTo(client: Client, sources: ExportSources): ExportSources {
 function rowsTable(one: OpenResource, options: AppOptions, known?: KnownFields): readonly Route[] {
   const { resource } = one;
   const rows = ofResource(resource.name, resourceRoutes(one, options.resources, known));
+  const { editions } = options;
+  const isDocument = known !== undefined;
   return table(
     {
+      ...(editions?.declared(resource.name) === true
+        ? editionsOf(resource, editions)
+        : !isDocument && withoutEditions(resource)),
       'GET /{resource}': rows.list,
       'GET /{resource}/stream': options.exports
         ? orExport(rows.stream, resource, options.exports)
@@ -168,6 +178,21 @@ function rowsTable(one: OpenResource, options: AppOptions, known?: KnownFields):
     },
     resource.name,
   );
+}
+
+function editionsOf(resource: Resource, editions: Editions): Readonly<Record<string, Route>> {
+  const made = ofResource(resource.name, editionRoutes({ resource, editions }));
+  return {
+    'GET /{resource}/edition': made.newest,
+    'POST /{resource}/edition': made.make,
+    'GET /{resource}/edition/{name}': made.kept,
+    'GET /{resource}/chunks/{file}': made.file,
+  };
+}
+
+/** What a document does not name. */
+function withoutEditions(resource: Resource): Readonly<Record<string, Route>> {
+  return { 'GET /{resource}/edition': ofResource(resource.name, { none: noEditionRoute(resource) }).none };
 }
 
 /** The routes of users. `client`: whose users their documentation is about. */

@@ -247,6 +247,7 @@ function appOf(
     resources: { ...reading, served: resources },
     users: users && { ...reading, users, now: Date.now },
     exports,
+    editions: null,
     health: { store, files: exports?.files ?? {}, isDraining, faults: () => resources.faults, log },
     corsOrigin: config.CORS_ORIGIN,
     admissions: access.admissions,

@@ -166,6 +166,8 @@ const PROVOKED: Record<ProblemCode, Twist> = {
   forbidden: refusal('forbidden'),
   'not-found': { request: { path: '/none' } },
   'method-not-allowed': {},
+  'no-edition': {},
+  'not-ready': refusal('not-ready'),
   'not-acceptable': { request: { headers: { accept: 'image/png', 'accept-encoding': 'identity;q=0, x' } } },
   'precondition-failed': { request: { headers: { ...json, 'if-match': '"x"' } } },
   'body-too-large': {

@@ -36,7 +36,7 @@ export function rowRoute(
     tag: docs.tag,
     summary: `Get ${article} ${noun.one}`,
     description:
-      'If the id equals the path of another resource, such as `stream`, percent-encode its first letter.',
+      'If the id equals the path of another resource, such as `stream` or `edition`, percent-encode its first letter.',
     parameters: {
       id: {
         type: 'string',

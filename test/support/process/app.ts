@@ -1,4 +1,6 @@
 import { createApp } from '../../../src/server/app.ts';
+import type { Client } from '../../../src/access/admission.ts';
+import type { Editions } from '../../../src/editions/editions.ts';
 import type { AppError } from '../../../src/base/errors.ts';
 import { EXPORTS, Jobs } from '../../../src/exports/jobs.ts';
 import { OpenStreams } from '../../../src/http/open-streams.ts';
@@ -15,6 +17,8 @@ interface Given {
   /** The reason for which every client is refused. */
   readonly refused?: AppError;
   readonly isDraining?: boolean;
+  /** Who asks. Absent: somebody, on a server without keys. */
+  readonly client?: Client;
 }
 
 /** The application on a store, which a test calls without a network. */
@@ -23,6 +27,7 @@ export async function appOn(
   items: OpenResource,
   document: { readonly withKeys: boolean; readonly limited: boolean },
   given: () => Given = () => ({}),
+  editions: Editions | null = null,
 ) {
   const limits = { maxLimit: 1000, maxOffset: 1000 };
   const common = { transcoder: createTranscoder(slots), limits, cacheControl: 'private, no-cache' };
@@ -38,6 +43,7 @@ export async function appOn(
       ttlMs: 1,
       linkSeconds: null,
     },
+    editions,
     health: {
       store,
       files: {},
@@ -48,7 +54,7 @@ export async function appOn(
     corsOrigin: undefined,
     admissions: {
       admit: () => ({
-        client: { name: 'somebody', hasKey: false, key: null, owner: 'somebody' },
+        client: given().client ?? { name: 'somebody', hasKey: false, key: null, owner: 'somebody' },
         headers: { ratelimit: 'x', 'ratelimit-policy': 'x' },
         refused: given().refused ?? null,
         done: () => undefined,

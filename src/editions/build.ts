@@ -13,9 +13,11 @@ import type { Plan } from '../store/plan.ts';
 import { ChunkFiles } from './chunk-files.ts';
 import { DeltaLines } from './delta-lines.ts';
 import { EditionFiles, type Work } from './edition-files.ts';
+import { parquetOf } from './delta/parquet.ts';
 import { Ranges } from './ranges.ts';
 import { EditionReader } from './reader.ts';
-import { placeOf, placeText, type EditionRecord, type KeptPlace } from './record.ts';
+import { placeOf, placeText, type EditionRecord, type EditionTable, type KeptPlace } from './record.ts';
+import { tableFor } from './table.ts';
 
 const BY_ID: Plan = { sort: '_id', direction: 1 };
 /** Where the changes since the last edition are lost. All rows are read again. */
@@ -42,19 +44,27 @@ interface BuildOptions {
   readonly walkMs?: number;
 }
 
+interface TableOptions extends BuildOptions {
+  /** Null: no chunks of Parquet are declared. */
+  readonly table: EditionTable | null;
+}
+
 /** An edition whose files are all stored. */
 export interface BuiltEdition {
   readonly head: EditionHead;
   readonly place: string;
   readonly form: string;
+  readonly table: EditionTable | null;
   readonly read: number;
   readonly stored: number;
 }
 
 /** Makes the edition that follows that of a record, and stores its files. It is not visible before the record has it. */
-export async function build(record: EditionRecord, options: BuildOptions): Promise<BuiltEdition> {
+export async function build(record: EditionRecord, given: BuildOptions): Promise<BuiltEdition> {
+  const work = await new EditionFiles(given.objects, given.resource.name).work();
+  const options: TableOptions = { ...given, table: await tableOf(record, work, given) };
   try {
-    return await buildFrom(record, options, await startOf(record, options));
+    return await buildFrom(record, options, await startOf(record, work, options));
   } catch (error) {
     if (!(error instanceof AppError) || !LOST.has(error.code)) throw error;
     await new EditionFiles(options.objects, options.resource.name).saveWork(null);
@@ -71,7 +81,11 @@ interface Start {
   readonly isWalk: boolean;
 }
 
-async function startOf(record: EditionRecord, options: BuildOptions): Promise<Start> {
+async function tableOf(record: EditionRecord, work: Work | null, { form, resource, signal }: BuildOptions) {
+  return form.formats.includes('parquet') ? tableFor(record, work?.table ?? null, resource, signal) : null;
+}
+
+async function startOf(record: EditionRecord, work: Work | null, options: TableOptions): Promise<Start> {
   const files = new EditionFiles(options.objects, options.resource.name);
   const form = formOf(options);
   const { head, place } = record;
@@ -79,7 +93,6 @@ async function startOf(record: EditionRecord, options: BuildOptions): Promise<St
     const { chunks } = await files.contents(head);
     return { ranges: new Ranges(chunks, true), from: placeOf(place), delta: new DeltaLines(), isWalk: false };
   }
-  const work = await files.work();
   return work?.form === form && work.chunks.length > 0 ? goOnWith(work) : newStart(options);
 }
 
@@ -95,20 +108,22 @@ async function newStart(options: BuildOptions): Promise<Start> {
   return { ranges: new Ranges([]), from, delta: null, isWalk: true };
 }
 
-async function buildFrom(record: EditionRecord, options: BuildOptions, start: Start): Promise<BuiltEdition> {
-  const { resource, form, objects, transcoder, signal, onRows, walkMs } = options;
+async function buildFrom(record: EditionRecord, options: TableOptions, start: Start): Promise<BuiltEdition> {
+  const { resource, form, objects, transcoder, signal, onRows, walkMs, table } = options;
   const files = new EditionFiles(objects, resource.name);
   const { ranges, from, delta, isWalk } = start;
   const chunkFiles = new ChunkFiles({
     objects,
     resource: resource.name,
     formats: form.formats,
-    kept: await keptChunks(record, files),
+    ...(table && { parquet: parquetIn(table) }),
+    kept: await keptSizes(record, files, table),
   });
   const walked = async (place: KeptPlace['place']): Promise<void> => {
     if (!isWalk) return;
     await files.saveWork({
       form: formOf(options),
+      table,
       place: placeText({ place, identity: from.identity }),
       chunks: ranges.begun,
       dirty: ranges.dirtyPlaces,
@@ -136,18 +151,32 @@ async function buildFrom(record: EditionRecord, options: BuildOptions, start: St
     head,
     place: placeText(made),
     form: formOf(options),
+    table,
     read: reader.read,
     stored: chunkFiles.stored,
   };
 }
 
-/** The chunks of editions that are kept, whose files need not be put. */
-async function keptChunks({ head }: EditionRecord, files: EditionFiles): Promise<Map<string, ChunkEntry>> {
-  const kept = new Map<string, ChunkEntry>();
+function parquetIn({ schema }: EditionTable) {
+  return { schema: schema.name, make: (rows: Uint8Array) => parquetOf(rows, schema) };
+}
+
+/** The sizes of the files of editions that are kept, by their chunks: they need not be put. */
+async function keptSizes(
+  { head }: EditionRecord,
+  files: EditionFiles,
+  table: EditionTable | null,
+): Promise<Map<string, ChunkEntry['sizes']>> {
+  const kept = new Map<string, ChunkEntry['sizes']>();
   for (const { edition } of head ? [head, ...head.kept] : []) {
-    const one = await files.head(edition);
-    if (one?.target === head?.target && one)
-      for (const chunk of (await files.contents(one)).chunks) kept.set(chunk.name, chunk);
+    const one = edition === head?.edition ? head : await files.head(edition);
+    if (!one || one.target !== head?.target) continue;
+    const hasOwnColumns = one.schema === table?.schema.name;
+    for (const { name, sizes } of (await files.contents(one)).chunks) {
+      const { parquet, ...others } = sizes;
+      const own = hasOwnColumns && parquet !== undefined ? { parquet } : undefined;
+      kept.set(name, { ...kept.get(name), ...others, ...own });
+    }
   }
   return kept;
 }
@@ -159,13 +188,16 @@ interface Contents {
   readonly made: KeptPlace;
 }
 
-/** Stores the index, the delta and the head of an edition. One with the rows of the edition before has its number, and a later time. */
+/**
+ * Stores the index, the delta and the head of an edition. One with the rows of the edition before has its number, and a later
+ * time; with other columns it is another version of the table, and has the next number.
+ */
 async function putHead(
   record: EditionRecord,
-  options: BuildOptions,
+  options: TableOptions,
   contents: Contents,
 ): Promise<EditionHead> {
-  const { resource, form, objects } = options;
+  const { resource, form, objects, table } = options;
   const { chunks, at, made } = contents;
   const files = new EditionFiles(objects, resource.name);
   const before = record.head;
@@ -173,6 +205,7 @@ async function putHead(
     .update(nameText(chunks.map(({ name }) => name)))
     .digest('hex');
   const isSame = before?.edition === edition;
+  const isSameTable = isSame && (!table || before.schema === table.schema.name);
   const tree = indexTree(chunks);
   for (const [name, bytes] of tree.files) await objects.put(files.pathOf(indexFile(name)), bytes);
   const kept = keptBehind(before, edition, form.keep);
@@ -180,7 +213,7 @@ async function putHead(
   const head: EditionHead = {
     edition,
     resource: resource.name,
-    sequence: before ? before.sequence + (isSame ? 0 : 1) : 0,
+    sequence: before ? before.sequence + (isSameTable ? 0 : 1) : 0,
     at: new Date(at).toISOString(),
     rows: chunks.reduce((sum, chunk) => sum + chunk.rows, 0),
     bytes: chunks.reduce((sum, chunk) => sum + chunk.bytes, 0),
@@ -188,12 +221,14 @@ async function putHead(
     changes: changes ?? '',
     target: form.target,
     formats: form.formats,
+    ...(table && { schema: table.schema.name }),
     files: form.filesAt,
     index: tree.index,
     deltas: isSame ? before.deltas : await deltasOf(before, contents, edition, kept, files),
     kept,
   };
-  if (!isSame) await objects.put(files.headPath(edition), Buffer.from(JSON.stringify(head)));
+  if (!isSame || record.form !== formOf(options))
+    await objects.put(files.headPath(edition), Buffer.from(JSON.stringify(head)));
   return head;
 }
 
@@ -227,8 +262,9 @@ function crcOf(chunks: readonly ChunkEntry[]): number {
 }
 
 /** What chunks depend on beside the rows. Where it is another one, all rows are read again. */
-function formOf({ resource, form }: BuildOptions): string {
-  return JSON.stringify([form.target, form.formats, resource.shown.policy ?? null]);
+function formOf({ resource, form, table }: TableOptions): string {
+  const all = [form.target, form.formats, resource.shown.policy ?? null, table?.schema.name];
+  return JSON.stringify(all.filter((one) => one !== undefined));
 }
 
 function feedOf({ rows }: Resource): ChangeFeed {

@@ -5,9 +5,12 @@ import type { Resource } from '../resources/query/resource.ts';
 import type { Transcoder } from '../rows/rows.ts';
 import type { ObjectStore } from '../store/objects.ts';
 import { build, type BuiltEdition, type EditionForm } from './build.ts';
+import { DeltaLog } from './delta/log.ts';
 import { EditionFiles } from './edition-files.ts';
 import { leavingBehind, publishHead, sweep } from './publish.ts';
 import { EditionLeaseLostError, type EditionRecord, type EditionRecords } from './record.ts';
+import { tablesWith } from './table.ts';
+import { TablePublisher } from './table-publisher.ts';
 
 /** How often the lease is renewed within its time, and how often files are looked through for those that may go. */
 const BEATS_A_LEASE = 4;
@@ -40,11 +43,13 @@ export interface EditionSource {
 /** Makes the editions of one resource, as one of several processes that take turns by the lease in the record. */
 export class EditionBuilder {
   readonly #options: BuilderOptions;
+  readonly #tables: TablePublisher;
   /** When files were looked through last, by resource. */
   readonly #sweptAt = new Map<string, number>();
 
   constructor(options: BuilderOptions) {
     this.#options = options;
+    this.#tables = new TablePublisher(new DeltaLog(options.objects), options.log);
   }
 
   /**
@@ -131,6 +136,7 @@ export class EditionBuilder {
     if (!record.head) return;
     const options = { objects, resource: name, now, signal };
     await publishHead(record.head, options);
+    await this.#tables.publish(record, new EditionFiles(objects, name));
     if (now() - (this.#sweptAt.get(name) ?? -Infinity) >= SWEEP_MS) {
       this.#sweptAt.set(name, now());
       await sweep(record, options);
@@ -190,12 +196,13 @@ function commit(
   { everyMs }: EditionSource,
   now: number,
 ): EditionRecord {
-  const { head, place, form } = built;
+  const { head, place, form, table } = built;
   return {
     ...record,
     head,
     place,
     form,
+    tables: tablesWith(record.tables, table),
     isPublished: false,
     leaving: leavingBehind(record, head, now),
     dueAt: now + everyMs,

@@ -21,8 +21,8 @@ interface ChunkFilesOptions {
   /** Makes a chunk of Parquet. */
   readonly parquet?:
     { readonly schema: string; readonly make: (rows: Uint8Array) => Promise<Uint8Array> } | undefined;
-  /** The chunks of editions that are kept, by name. Their files are there, and stay. */
-  readonly kept: ReadonlyMap<string, ChunkEntry>;
+  /** The sizes of the files of chunks of editions that are kept, by name. They are there, and stay. */
+  readonly kept: ReadonlyMap<string, ChunkEntry['sizes']>;
 }
 
 /** Stores chunks. A file that no kept edition names is put even if it is there: it is then not removed for an hour. */
@@ -52,7 +52,7 @@ export class ChunkFiles {
 
   async #sizes(name: string, text: Uint8Array): Promise<Readonly<Record<string, number>>> {
     const { kept, formats, objects, resource, parquet } = this.#options;
-    const known = kept.get(name)?.sizes ?? {};
+    const known = kept.get(name) ?? {};
     const sizes: Record<string, number> = {};
     const missing = formats.filter((format) => known[format] === undefined);
     for (const format of formats) sizes[format] = known[format] ?? 0;

@@ -6,6 +6,7 @@ import { FileGoneError } from '../store/files.ts';
 import type { ObjectStore } from '../store/objects.ts';
 import { packed } from './chunk-files.ts';
 import type { DeltaLines } from './delta-lines.ts';
+import type { EditionTable } from './record.ts';
 
 /** The files of a resource's editions. */
 export class EditionFiles {
@@ -81,6 +82,8 @@ export class EditionFiles {
 export interface Work {
   /** What it is of: see `formOf` in build.ts. Another one begins anew. */
   readonly form: string;
+  /** The columns of its chunks of Parquet. Null: there are none. */
+  readonly table: EditionTable | null;
   readonly place: string;
   readonly chunks: readonly ChunkEntry[];
   /** The chunks that changed since they were read, by their places in the list. */

@@ -47,16 +47,20 @@ async function namedBy(
   files: EditionFiles,
   now: number,
 ): Promise<ReadonlySet<string>> {
-  const gone = leaving.filter(({ until }) => until > now).map(({ edition }) => edition);
+  const gone = leaving.filter(({ until }) => until > now);
+  const all: EditionRecord['leaving'] = [
+    ...(head?.kept ?? []).map(({ edition }) => ({ edition, until: now })),
+    ...gone,
+  ];
   const named = new Set<string>();
   const note = async (one: EditionHead): Promise<void> => {
     named.add(files.headPath(one.edition));
     for (const path of (await files.contents(one)).paths) named.add(path);
   };
   if (head) await note(head);
-  for (const edition of [...(head?.kept ?? []).map((one) => one.edition), ...gone]) {
+  for (const { edition, schema } of all) {
     const one = await files.head(edition);
-    if (one) await note(one);
+    if (one) await note(schema === undefined ? one : { ...one, schema });
   }
   return named;
 }
@@ -70,8 +74,16 @@ export function leavingBehind(
   const { head, leaving } = record;
   const kept = new Set([next.edition, ...next.kept.map(({ edition }) => edition)]);
   const before = head ? [head.edition, ...head.kept.map(({ edition }) => edition)] : [];
-  const fresh = before
+  const until = now + LEAVING_MS;
+  const fresh: EditionRecord['leaving'] = before
     .filter((edition) => !kept.has(edition))
-    .map((edition) => ({ edition, until: now + LEAVING_MS }));
-  return [...leaving.filter(({ edition, until }) => until > now && !kept.has(edition)), ...fresh];
+    .map((edition) => ({ edition, until }));
+  // Its rows stay, in other columns.
+  const isRemade = head?.edition === next.edition && head.schema !== next.schema;
+  const remade =
+    isRemade && head.schema !== undefined ? [{ edition: head.edition, until, schema: head.schema }] : [];
+  const stay = leaving.filter(
+    (one) => one.until > now && (one.schema !== undefined || !kept.has(one.edition)),
+  );
+  return [...stay, ...fresh, ...remade];
 }

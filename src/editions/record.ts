@@ -5,6 +5,7 @@ import { documentOf } from '../store/batch.ts';
 import type { RecordDeclaration, Records } from '../store/records.ts';
 import { readRow } from '../store/turns/read-row.ts';
 import { BSON } from '../store/values/bson.ts';
+import type { TableSchema } from './delta/schema.ts';
 
 export const EDITIONS: RecordDeclaration = {
   name: 'editions',
@@ -29,8 +30,10 @@ export interface EditionRecord {
   /** Up to where the changes are in the head, as `placeText` writes it, and what it was made of: see `formOf` in build.ts. */
   readonly place: string | null;
   readonly form: string | null;
-  /** Editions that are no longer kept, whose files stay until a time. */
-  readonly leaving: readonly { readonly edition: string; readonly until: number }[];
+  /** The columns of chunks of Parquet: those of the newest edition that has them, and those before them. */
+  readonly tables: readonly EditionTable[];
+  /** Editions that are no longer kept, whose files stay until a time. `schema`: only its chunks of Parquet with other columns. */
+  readonly leaving: readonly { readonly edition: string; readonly until: number; readonly schema?: string }[];
   /** When the next edition is due. */
   readonly dueAt: number;
   /** When one was asked for behind the time of the one under way. */
@@ -39,12 +42,20 @@ export interface EditionRecord {
   readonly failures: number;
 }
 
+/** The columns of a resource's chunks of Parquet. */
+export interface EditionTable {
+  readonly schema: TableSchema;
+  /** What the resource declared when they were fixed. Where that is another, they are fixed anew. */
+  readonly declared: string;
+}
+
 const NEW: EditionRecord = {
   lease: null,
   head: null,
   isPublished: true,
   place: null,
   form: null,
+  tables: [],
   leaving: [],
   dueAt: 0,
   isAsked: false,

@@ -13,7 +13,7 @@ export interface TableSchema {
   readonly columns: readonly TableColumn[];
 }
 
-export interface TableColumn {
+interface TableColumn {
   /** A member of rows at the top level. */
   readonly name: string;
   /** As Delta calls it. A decimal has 38 digits. A timestamp has microseconds, in UTC. */

@@ -9,6 +9,7 @@ import { EditionFiles } from '../../../src/editions/edition-files.ts';
 import { EDITIONS, EditionRecords } from '../../../src/editions/record.ts';
 import { crc32 } from '../../../src/pipeline/crc32.ts';
 import { createTranscoder } from '../../../src/rows/transcoder.ts';
+import { openForm } from '../../../src/resources/query/form.ts';
 import type { Resource } from '../../../src/resources/query/resource.ts';
 import type { Collection, RowReader, Snapshot } from '../../../src/store/collection.ts';
 import type { Slots } from '../../../src/store/turns/slots.ts';
@@ -39,6 +40,9 @@ export class EditionMaker {
   /** All rows of the last state that was taken, as NDJSON. */
   state = Buffer.alloc(0);
   readonly warnings: unknown[] = [];
+  readonly errors: unknown[] = [];
+  /** The kinds of fields that the resource declares. */
+  kinds: Resource['kinds'] = new Map();
   readonly #objects: MemoryObjects;
   readonly #resource: Resource;
   readonly #slots: Slots;
@@ -75,7 +79,11 @@ export class EditionMaker {
       now: () => this.time,
       leaseMs: 10_000,
       pause: (_ms, signal) => once(signal, 'abort').then(() => Promise.reject(new Error('over'))),
-      log: { info: () => undefined, warn: (what) => this.warnings.push(what), error: () => undefined },
+      log: {
+        info: () => undefined,
+        warn: (what) => this.warnings.push(what),
+        error: (what) => this.errors.push(what),
+      },
       walkMs,
     });
   }
@@ -97,7 +105,9 @@ export class EditionMaker {
 
   source(own: Partial<EditionSource['form']> = {}): EditionSource {
     const form = { formats: ['ndjson.gz'], target: 700, keep: 3, filesAt: 'chunks/', ...own } as const;
-    return { resource: this.#resource, form, everyMs: 1 };
+    const open = this.kinds.size > 0 ? { form: openForm('items') } : undefined; // a closed form has no kinds
+    const resource: Resource = { ...this.#resource, ...open, kinds: this.kinds };
+    return { resource, form, everyMs: 1 };
   }
 
   async head(): Promise<EditionHead | null> {

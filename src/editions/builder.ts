@@ -7,6 +7,7 @@ import type { ObjectStore } from '../store/objects.ts';
 import { build, type BuiltEdition, type EditionForm } from './build.ts';
 import { DeltaLog } from './delta/log.ts';
 import { EditionFiles } from './edition-files.ts';
+import type { EditionMeter } from './meter.ts';
 import { leavingBehind, publishHead, sweep } from './publish.ts';
 import { EditionLeaseLostError, type EditionRecord, type EditionRecords } from './record.ts';
 import { tablesWith } from './table.ts';
@@ -29,6 +30,7 @@ export interface BuilderOptions {
   /** Resolves after `ms` milliseconds. Rejects when the signal is aborted before that. */
   readonly pause: (ms: number, signal: AbortSignal) => Promise<unknown>;
   readonly log: Log;
+  readonly meter: EditionMeter;
   readonly walkMs?: number;
 }
 
@@ -57,13 +59,14 @@ export class EditionBuilder {
    * A failure is logged and noted. Rejects when the record cannot be changed.
    */
   async work(source: EditionSource, stop: AbortSignal): Promise<number> {
-    const { records, now, leaseMs } = this.#options;
+    const { records, now, leaseMs, meter } = this.#options;
     const { name } = source.resource;
     const token = randomBytes(8).toString('hex');
     const record = await records.change(name, (one) => {
       if (dueIn(one, now()) > 0) return one;
       return { ...one, lease: { token, until: now() + leaseMs }, isAsked: false };
     });
+    meter.of(name).head = record.head;
     if (record.lease?.token !== token) return dueIn(record, now());
     try {
       await this.#attempt(source, record, token, stop);
@@ -80,7 +83,7 @@ export class EditionBuilder {
     token: string,
     stop: AbortSignal,
   ): Promise<void> {
-    const { records, now, log } = this.#options;
+    const { records, now, log, meter } = this.#options;
     const { name } = source.resource;
     const abort = new AbortController();
     const signal = AbortSignal.any([abort.signal, stop]);
@@ -91,6 +94,7 @@ export class EditionBuilder {
       await beat.end();
       signal.throwIfAborted();
       const committed = await records.advance(name, token, (one) => commit(one, built, source, now()));
+      meter.of(name).head = built.head;
       await new EditionFiles(this.#options.objects, name).saveWork(null);
       await this.#publish(source, committed, token, signal);
       await records.advance(name, token, (one) => ({ ...one, lease: null }));
@@ -98,8 +102,10 @@ export class EditionBuilder {
       await beat.end();
       const reason: unknown = signal.aborted ? signal.reason : error;
       if (reason instanceof EditionLeaseLostError) throw reason;
-      if (!stop.aborted && !(error instanceof EditionLeaseLostError))
+      if (!stop.aborted && !(error instanceof EditionLeaseLostError)) {
+        meter.of(name).failures++;
         log.warn({ resource: name, err: reason }, 'an edition could not be made');
+      }
       await records.advance(name, token, (one) => failed(one, now(), stop.aborted));
     }
   }
@@ -110,11 +116,14 @@ export class EditionBuilder {
     signal: AbortSignal,
     onRows: (rows: number, bytes: number) => void,
   ): Promise<BuiltEdition> {
-    const { objects, transcoder, log, walkMs } = this.#options;
+    const { objects, transcoder, log, meter, walkMs } = this.#options;
     const began = performance.now();
     const walk = walkMs === undefined ? {} : { walkMs };
     const built = await build(record, { resource, form, objects, transcoder, signal, onRows, ...walk });
     const { head, read, stored } = built;
+    const counts = meter.of(resource.name);
+    counts.read += read;
+    counts.stored += stored;
     const ms = Math.round(performance.now() - began);
     if (head.edition !== record.head?.edition)
       log.info(

@@ -70,7 +70,7 @@ export function editionRoutes({ resource, editions }: EditionRoutesOptions) {
         'It names the files that have all rows of one time, and the cursor from which changes follow. Its tag is of its bytes: a head of the same rows may have a later cursor.',
       headers: ['If-None-Match', 'Range', 'If-Range'],
       answers: headAnswers('The head', 'this head'),
-      problems: ['not-ready', 'range-not-satisfiable', ...PROBLEMS],
+      problems: ['not-ready', 'changes-unsupported', 'range-not-satisfiable', ...PROBLEMS],
       handler: async ({ request, client }) => {
         assertWhole(resource, client);
         const newest = await editions.newest(name, request.signal);

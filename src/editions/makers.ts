@@ -1,11 +1,13 @@
-import { AppError } from '../base/errors.ts';
+import { AppError, changesUnsupported } from '../base/errors.ts';
 import type { EditionHead } from '../base/edition/head.ts';
 import type { EditionBuilder, BuilderOptions, EditionSource } from './builder.ts';
 import type { Editions, MakingProgress, NewestEdition } from './editions.ts';
 import type { EditionRecord } from './record.ts';
+import type { Resource } from '../resources/query/resource.ts';
 
 /** Milliseconds between looks at the records, if nothing is due before. */
 const LOOK_MS = 5_000;
+const WITHOUT_CHANGES = 'Editions need a store with changes.';
 /** How old a head may be that is given. Milliseconds. */
 const FRESH_MS = 1_000;
 
@@ -26,6 +28,8 @@ export class EditionMakers implements Editions {
   readonly objects: Editions['objects'];
   readonly #options: MakersOptions;
   readonly #known = new Map<string, NotedHead>();
+  /** Whether the collections have changes, as far as it is known. Without them there are no editions. */
+  readonly #support = new WeakMap<Resource, true | AppError>();
   readonly #stop = new AbortController();
   readonly #working: Promise<void>;
   /** Ends the rest between looks. */
@@ -50,11 +54,13 @@ export class EditionMakers implements Editions {
     if (known && performance.now() - known.readAt < FRESH_MS) return known;
     const { head, progress } = await this.#options.records.get(resource, signal);
     if (head) return this.#noted(head, this.#known.get(resource));
+    this.#assertSupported(resource);
     return progress && { progress };
   }
 
   async make(resource: string, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
+    this.#assertSupported(resource);
     await this.#options.records.change(resource, asked);
     this.#wake.abort();
   }
@@ -84,6 +90,23 @@ export class EditionMakers implements Editions {
     }
   }
 
+  /** Whether a collection has changes. Logs once when it does not. Rejects while the store is away. */
+  async #supports(resource: Resource): Promise<boolean> {
+    const known = this.#support.get(resource);
+    if (known !== undefined) return known === true;
+    const refusal = await refusalOf(resource, this.#stop.signal);
+    if (refusal)
+      this.#options.log.warn({ resource: resource.name, reason: refusal.message }, 'editions are not made');
+    this.#support.set(resource, refusal ?? true);
+    return refusal === null;
+  }
+
+  #assertSupported(name: string): void {
+    const { resource } = this.#options.sources().get(name) ?? {};
+    const known = resource && this.#support.get(resource);
+    if (known instanceof AppError) throw known;
+  }
+
   /** Resolves with milliseconds until the next look. */
   async #work(): Promise<number> {
     const { sources, builder, log } = this.#options;
@@ -91,6 +114,7 @@ export class EditionMakers implements Editions {
     for (const source of sources().values()) {
       if (this.#stop.signal.aborted) break;
       try {
+        if (!(await this.#supports(source.resource))) continue;
         least = Math.min(least, await builder.work(source, this.#stop.signal));
       } catch (error) {
         // While the store is away requests say so. The next look tries again.
@@ -99,6 +123,18 @@ export class EditionMakers implements Editions {
       }
     }
     return Math.max(0, least);
+  }
+}
+
+/** Why a collection has no editions. Null: it can have them. */
+async function refusalOf({ rows }: Resource, signal: AbortSignal): Promise<AppError | null> {
+  if (!rows.changes) return changesUnsupported(WITHOUT_CHANGES);
+  try {
+    await rows.changes.now(signal);
+    return null;
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'changes-unsupported') throw error;
+    return changesUnsupported(`${WITHOUT_CHANGES} ${error.message}`, error);
   }
 }
 

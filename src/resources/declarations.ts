@@ -4,10 +4,12 @@ import { parseJson } from '../input/body-json.ts';
 import { bodyCheck } from '../input/validate.ts';
 import { listOf, object, text, Type, wordOf, type Static } from '../base/schema.ts';
 import { reasonOf } from '../base/error-reason.ts';
+import { EDITIONS_MEMBER, editionsFaults } from './declared-editions.ts';
 import { KINDS, type Kind } from './query/kinds.ts';
 
 /** A resource's name is the first segment of its URLs. */
-const NAME = '^[A-Za-z0-9][A-Za-z0-9._~-]{0,119}$';
+export const RESOURCE_NAME = '[A-Za-z0-9][A-Za-z0-9._~-]{0,119}';
+const NAME = `^${RESOURCE_NAME}$`;
 
 /** The resource that a file declares as `{}`, because its collection and indexes are sluice's own. */
 const ITEMS = 'items';
@@ -32,40 +34,49 @@ const path = (description: string) => Type.String({ minLength: 1, maxLength: 102
 const paths = (description: string) =>
   Type.Array(path('the path of a field'), { minItems: 1, uniqueItems: true, description });
 
-const RESOURCE = object('a resource: an object with collection, hide or show, indexes, fields and aliases', {
-  collection: Type.Optional(
-    Type.String({
-      minLength: 1,
-      description:
-        'the collection, or DATABASE.COLLECTION; without it, the collection of the name of the resource',
-    }),
-  ),
-  hide: Type.Optional(paths('paths of fields that never leave the server')),
-  show: Type.Optional(paths('paths of the only fields that leave the server; not together with hide')),
-  indexes: Type.Optional(
-    listOf(
-      'indexes that are made when they are missing and MONGODB_MANAGE_INDEXES allows it',
-      paths('the fields of an index, without _id at its end'),
+const RESOURCE = object(
+  'a resource: an object with collection, hide or show, indexes, fields, aliases, editions and public',
+  {
+    collection: Type.Optional(
+      Type.String({
+        minLength: 1,
+        description:
+          'the collection, or DATABASE.COLLECTION; without it, the collection of the name of the resource',
+      }),
     ),
-  ),
-  fields: Type.Optional(
-    Type.Record(Type.String(), wordOf<Kind>(KINDS), {
-      description: 'the kinds of values of fields, by path',
-    }),
-  ),
-  aliases: Type.Optional(
-    Type.Record(Type.String(), path('a path, with the operator of a bound or `.in` behind it'), {
-      description: 'parameters that stand for others, such as `from` for `createdAt.gte`, by name',
-    }),
-  ),
-});
+    hide: Type.Optional(paths('paths of fields that never leave the server')),
+    show: Type.Optional(paths('paths of the only fields that leave the server; not together with hide')),
+    indexes: Type.Optional(
+      listOf(
+        'indexes that are made when they are missing and MONGODB_MANAGE_INDEXES allows it',
+        paths('the fields of an index, without _id at its end'),
+      ),
+    ),
+    fields: Type.Optional(
+      Type.Record(Type.String(), wordOf<Kind>(KINDS), {
+        description: 'the kinds of values of fields, by path',
+      }),
+    ),
+    aliases: Type.Optional(
+      Type.Record(Type.String(), path('a path, with the operator of a bound or `.in` behind it'), {
+        description: 'parameters that stand for others, such as `from` for `createdAt.gte`, by name',
+      }),
+    ),
+    editions: Type.Optional(EDITIONS_MEMBER),
+    public: Type.Optional(
+      Type.Boolean({
+        description: 'true: caches may give its editions to anybody, so they need no key; false without it',
+      }),
+    ),
+  },
+);
 
 /** The file that RESOURCES_FILE names. docs/resources.schema.json is this schema. */
 export const RESOURCES_FILE_SCHEMA = object('an object with resources', {
   $schema: Type.Optional(text('a URL of this schema, for editors')),
   resources: Type.Record(Type.String(), RESOURCE, {
     description:
-      'the resources by name, each an object; `items`: {} has the server make the collection and the indexes of /items',
+      'the resources by name, each an object; `items`: {} has the server make the collection and the indexes of /items, and may have editions and public',
     propertyNames: {
       pattern: NAME,
       description: 'a name of 1 to 120 letters, digits, dots, hyphens, underscores and tildes',
@@ -94,10 +105,15 @@ export interface CollectionPattern {
   readonly idle: (collections: readonly string[]) => readonly string[];
 }
 
+/** The members that the items may have. */
+const OF_ITEMS: readonly string[] = ['editions', 'public'];
+
+export type ItemsMember = Pick<Static<typeof RESOURCE>, 'editions' | 'public'>;
+
 interface DeclarationsRead {
   readonly resources: readonly ResourceDeclaration[];
-  /** Whether the file declares the items, whose collection and indexes the server then makes. */
-  readonly items: boolean;
+  /** What the file declares of the items, whose collection and indexes the server then makes. Null: nothing. */
+  readonly items: ItemsMember | null;
   readonly faults: readonly string[];
 }
 
@@ -113,7 +129,7 @@ export function readDeclarations(given: Readonly<Record<string, string | undefin
   };
 }
 
-const NOTHING: DeclarationsRead = { resources: [], items: false, faults: [] };
+const NOTHING: DeclarationsRead = { resources: [], items: null, faults: [] };
 
 function readExpose(expose: string, hasMongo: boolean): DeclarationsRead {
   const entries = expose.split(',').map((name) => name.trim());
@@ -131,7 +147,7 @@ function readExpose(expose: string, hasMongo: boolean): DeclarationsRead {
     place: `EXPOSE: ${collection}`,
     ...(isPattern(collection) && { pattern: patternOf(collection, exclusions) }),
   }));
-  return { resources, items: false, faults };
+  return { resources, items: null, faults };
 }
 
 /** Why an exclusion leaves nothing out, so that it does not mean what it says. Undefined: it can leave something out. */
@@ -189,6 +205,9 @@ function glob(name: string): RegExp {
   return new RegExp(`^${name.replace(/[^\w*]/g, '\\$&').replaceAll('*', '.*')}$`, 's');
 }
 
+const NO_MEMBER_OF_ITEMS =
+  'items has no members but editions and public: its fields and indexes are those of the server; give another collection another name';
+
 function readFile(file: string): DeclarationsRead {
   const at = (place: string, detail: string) =>
     `RESOURCES_FILE ${file} ${place === '' ? '/' : place}: ${detail}`;
@@ -196,20 +215,22 @@ function readFile(file: string): DeclarationsRead {
     const body = parseJson(readFileSync(file));
     // A name that begins with $ is refused in documents of users. Here it names the schema, for editors.
     const sound = body.faults.filter(({ pointer }) => pointer !== '/$schema');
-    const { [ITEMS]: items, ...resources } = check({ ...body, faults: sound }).resources;
+    const { resources: all } = check({ ...body, faults: sound });
+    const { [ITEMS]: items, ...resources } = all;
     const declared = Object.entries(resources).map(([name, declaration]) => ({
       ...declaration,
       name,
       collection: declaration.collection ?? name,
       place: `RESOURCES_FILE ${file} /resources/${name}`,
     }));
-    const faults = Object.keys(items ?? {}).map((member) =>
-      at(
-        `/resources/${ITEMS}/${member}`,
-        'items has no members: its fields and indexes are those of the server; give another collection another name',
-      ),
-    );
-    return { resources: declared, items: items !== undefined, faults };
+    const strange = Object.keys(items ?? {}).filter((member) => !OF_ITEMS.includes(member));
+    const faults = [
+      ...strange.map((member) => at(`/resources/${ITEMS}/${member}`, NO_MEMBER_OF_ITEMS)),
+      ...Object.entries(all)
+        .flatMap(([name, one]) => editionsFaults(one.editions ?? {}, `/resources/${name}/editions`))
+        .map(({ pointer, detail }) => at(pointer, detail)),
+    ];
+    return { resources: declared, items: items ?? null, faults };
   } catch (error) {
     if (error instanceof AppError)
       return {

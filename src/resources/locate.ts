@@ -1,7 +1,7 @@
 import { AppError } from '../base/errors.ts';
 import { getOrMake } from '../base/get-or-make.ts';
 import type { CollectionEntry, Store } from '../store/store.ts';
-import type { CollectionPattern, ResourceDeclaration } from './declarations.ts';
+import type { CollectionPattern, ItemsMember, ResourceDeclaration } from './declarations.ts';
 import type { OwnResource } from './own.ts';
 
 /** A declaration with the collection that it means. */
@@ -103,10 +103,10 @@ export async function keptBy(store: Pick<Store, 'name' | 'list'>): Promise<reado
   return (await store.list()).collections;
 }
 
-/** A resource of the server itself, whose collection is made where it is missing. */
-export function locatedOwn(own: OwnResource): LocatedDeclaration {
+/** A resource of the server itself, whose collection is made where it is missing. `member`: what the operator declares of it. */
+export function locatedOwn(own: OwnResource, member: ItemsMember | null = null): LocatedDeclaration {
   const { name, collection } = own.declaration;
-  return { name, collection, place: name, database: undefined, isThere: true, own };
+  return { ...member, name, collection, place: name, database: undefined, isThere: true, own };
 }
 
 /** A resource whose declaration the store keeps. Undefined: it is not served yet. */

@@ -9,6 +9,7 @@ import { Selection } from '../rows/selection.ts';
 import { reasonOf } from '../base/error-reason.ts';
 import { getOrMake } from '../base/get-or-make.ts';
 import { openForm } from './query/form.ts';
+import type { EditionsMember } from './declared-editions.ts';
 import type { LocatedDeclaration } from './locate.ts';
 import { declaredIndexes } from './own.ts';
 import { askableOf, indexLine, withoutSuffix } from './query/not-indexed.ts';
@@ -24,6 +25,10 @@ export interface OpenResourcesOptions {
 
 export interface OpenResource {
   readonly resource: Resource;
+  /** What its operator declares of its editions. Absent: nothing. */
+  readonly editions?: EditionsMember | undefined;
+  /** Whether caches may give its editions to anybody. */
+  readonly isPublic?: boolean | undefined;
   /** Aborted when its followers are to end: the server stops, or the resource is no longer served. */
   readonly stopping?: AbortSignal;
 }
@@ -44,7 +49,7 @@ export async function openResource(
   located: LocatedDeclaration,
   { store, streamsOf, slots, log }: OpenResourcesOptions,
 ): Promise<ClosableResource | string> {
-  const { name, place, isThere, own } = located;
+  const { name, place, isThere, own, editions, public: isPublic } = located;
   try {
     const rows = await store.open(own?.declaration ?? declarationOf(located));
     const stopping = new AbortController();
@@ -60,7 +65,7 @@ export async function openResource(
     };
     if (isThere === null) log.warn({ resource: name }, `/${name} is not available yet: the store is away`);
     else if (!own) await logIndexes(resource, log);
-    return { resource, stopping: stopping.signal, stop, close };
+    return { resource, editions, isPublic, stopping: stopping.signal, stop, close };
   } catch (error) {
     if (error instanceof AppError || own) throw error;
     return `${place}: ${reasonOf(error)}`;

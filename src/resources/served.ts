@@ -227,8 +227,9 @@ export class ServedResources {
 }
 
 /** All that a resource is opened for. */
-function keyOf({ name, database, collection, hide, show, indexes, fields }: LocatedDeclaration): string {
-  return JSON.stringify([name, database, collection, hide, show, indexes, fields]);
+function keyOf(located: LocatedDeclaration): string {
+  const { name, database, collection, hide, show, indexes, fields, editions, public: isPublic } = located;
+  return JSON.stringify([name, database, collection, hide, show, indexes, fields, editions, isPublic]);
 }
 
 /** Whether a pattern has found the collection of a resource of the server itself. */

@@ -9,6 +9,7 @@ import { freePort } from '../engine/cannot-listen.ts';
 import type { Serve } from '../engine/edge.ts';
 import { createEngine } from '../engine/engine.ts';
 import { StoppedError } from '../engine/stall-timer.ts';
+import { openEditions } from './open-editions.ts';
 import { openExports, servesExports } from './open-exports.ts';
 import { SettingsReader } from './read-again.ts';
 import { exportSources } from '../exports/order.ts';
@@ -109,6 +110,8 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
       ? await openExports(config, { store, sources, transcoder, log, leaseMs, tracer })
       : null;
     closes.push(() => exports?.close());
+    const editions = await openEditions(config, { store, resources, transcoder, log, leaseMs });
+    closes.push(() => editions?.close());
 
     metrics.watch({
       openStreams: () => access.streams.open,
@@ -122,7 +125,7 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
       }),
       logBytes: store.size && (() => store.size?.() ?? 0),
     });
-    const parts = { store, metrics, tracer, users, transcoder, resources, access, exports };
+    const parts = { store, metrics, tracer, users, transcoder, resources, access, exports, editions };
     const { serve, routes } = appOf(parts, config, log, options, () => closes.isDraining);
     const { engine, warning } = createEngine(config.HTTP_ENGINE, {
       serve: options.tap?.(serve, routes) ?? serve,
@@ -222,11 +225,12 @@ interface Parts {
   readonly resources: ServedResources;
   readonly access: Awaited<ReturnType<typeof openAccess>>;
   readonly exports: Awaited<ReturnType<typeof openExports>> | null;
+  readonly editions: Awaited<ReturnType<typeof openEditions>>;
 }
 
 /** The application over the opened parts. */
 function appOf(
-  { store, metrics, tracer, users, transcoder, resources, access, exports }: Parts,
+  { store, metrics, tracer, users, transcoder, resources, access, exports, editions }: Parts,
   config: Config,
   log: Logger,
   { heartbeatMs = HEARTBEAT_MS, gather = ALONE }: ServerOptions,
@@ -247,7 +251,7 @@ function appOf(
     resources: { ...reading, served: resources },
     users: users && { ...reading, users, now: Date.now },
     exports,
-    editions: null,
+    editions: editions?.makers ?? null,
     health: { store, files: exports?.files ?? {}, isDraining, faults: () => resources.faults, log },
     corsOrigin: config.CORS_ORIGIN,
     admissions: access.admissions,

@@ -86,7 +86,7 @@ export async function openDeclared(
   config: Config,
   log: Logger,
 ): Promise<ServedResources> {
-  const items = locatedOwn(itemsOf(config.ID_TYPE));
+  const items = locatedOwn(itemsOf(config.ID_TYPE), config.itemsMember);
   let areServed = false;
   const kept = async (): Promise<readonly LocatedDeclaration[]> => {
     const entries = await keptBy(store);
@@ -108,15 +108,29 @@ function servesItems(config: Config, kept: readonly CollectionEntry[]): boolean 
 }
 
 /** What the settings declare now. Throws Faults. */
-function declaredNow({
-  EXPOSE,
-  RESOURCES_FILE,
-  MONGODB_URI,
-  declaresItems,
-}: Config): readonly ResourceDeclaration[] {
+function declaredNow(config: Config): readonly ResourceDeclaration[] {
+  const { EXPOSE, RESOURCES_FILE, MONGODB_URI, itemsMember } = config;
   const { resources, items, faults } = readDeclarations({ EXPOSE, RESOURCES_FILE, MONGODB_URI });
-  const ofItems = 'RESOURCES_FILE: whether it has items is read at the start only: start the server again';
-  const all = items === declaresItems ? faults : [...faults, ofItems];
+  const isSame = JSON.stringify(items) === JSON.stringify(itemsMember);
+  const areFirst = resources.some(hasEditions) && !asksForEditions(config);
+  const all = [...faults, ...(isSame ? [] : [OF_ITEMS]), ...(areFirst ? [OF_EDITIONS] : [])];
   if (all.length > 0) throw new Faults(all);
   return resources;
+}
+
+const OF_ITEMS = 'RESOURCES_FILE: what it has of items is read at the start only: start the server again';
+const OF_EDITIONS =
+  'RESOURCES_FILE: a server that started without editions makes none: start the server again';
+
+/** Whether a setting asks for editions. */
+export function asksForEditions({
+  EDITIONS,
+  itemsMember,
+  resources,
+}: Pick<Config, 'EDITIONS' | 'itemsMember' | 'resources'>): boolean {
+  return EDITIONS !== undefined || itemsMember?.editions !== undefined || resources.some(hasEditions);
+}
+
+function hasEditions({ editions }: Pick<ResourceDeclaration, 'editions'>): boolean {
+  return editions !== undefined;
 }

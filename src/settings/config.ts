@@ -4,13 +4,14 @@ import { HOSTS_FORM, parseHosts } from '../access/hosts.ts';
 import { readKeysFile } from '../access/keys-file.ts';
 import { parseTrustedProxies } from '../access/proxies.ts';
 import { parseRateLimit, parseStreamLimit, RATE_LIMIT_FORM, STREAM_LIMIT_FORM } from '../access/policy.ts';
+import { DURATION, DURATION_WORDS, milliseconds } from '../base/duration.ts';
 import { Faults } from '../base/errors.ts';
 import { readTokenSettings } from '../access/token-settings.ts';
 import { redisUrlFaults } from '../redis/url.ts';
 import { readDeclarations } from '../resources/declarations.ts';
 import { readFilesPlace } from '../store/bucket/place.ts';
 import type { Static } from '../base/schema.ts';
-import { DURATION, PREFIX_FORM, SETTINGS } from './settings.ts';
+import { PREFIX_FORM, RESOURCE_NAMES, SETTINGS } from './settings.ts';
 import { readSources } from './sources.ts';
 
 type Settings = Static<typeof SETTINGS>;
@@ -53,7 +54,9 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     maxMemoryBytes: maxMemoryBytes(settings),
     cacheDirectory: cacheDirectory(environment),
     resources: declared.resources,
-    declaresItems: declared.items,
+    declaresItems: declared.items !== null,
+    /** What RESOURCES_FILE declares of the items; null: nothing. */
+    itemsMember: declared.items,
     /** As OpenTelemetry reads it, which asks the environment alone. */
     samplesByParent: !/^(always_o|traceidratio)/.test(environment.OTEL_TRACES_SAMPLER ?? ''),
   };
@@ -107,10 +110,11 @@ interface Form {
 
 /** Patterns in words, and the values that their texts stand for. */
 const PATTERNS: Readonly<Record<string, { readonly words: string; read?(text: string): unknown }>> = {
-  [DURATION]: { words: 'a duration such as "20 s", "5 min" or "24 h"', read: milliseconds },
+  [DURATION]: { words: DURATION_WORDS, read: milliseconds },
   [RATE_LIMIT_FORM]: { words: 'a rate such as "60000/min", "100/s", or "off"', read: parseRateLimit },
   [STREAM_LIMIT_FORM]: { words: 'an integer of at least 1, or "off"', read: parseStreamLimit },
   [HOSTS_FORM]: { words: 'names of hosts without ports, separated by commas', read: parseHosts },
+  [RESOURCE_NAMES]: { words: 'names of resources, separated by commas', read: namesIn },
   [PREFIX_FORM]: { words: '1 to 60 letters, digits, underscores and hyphens' },
 };
 
@@ -120,6 +124,7 @@ const SHORT_FORMS: Readonly<Record<string, string>> = {
   [RATE_LIMIT_FORM]: 'rate, or `off`',
   [STREAM_LIMIT_FORM]: 'integer from 1, or `off`',
   [HOSTS_FORM]: 'list of names',
+  [RESOURCE_NAMES]: 'list of names',
   [PREFIX_FORM]: '1 to 60 letters, digits, `_`, `-`',
 };
 
@@ -164,9 +169,8 @@ export function faultOfValue(name: string, text: string): string | null {
   return form === undefined ? 'a setting' : faultOf(text, form);
 }
 
-function milliseconds(text: string): number {
-  const unit = text.replace(/^\d+ ?/, '');
-  return parseInt(text, 10) * ({ ms: 1, s: 1000, min: 60_000, h: 3_600_000 }[unit] ?? NaN);
+function namesIn(text: string): readonly string[] {
+  return text.split(',').map((name) => name.trim());
 }
 
 /** The rest is for the kernel, and for memory that a process uses beyond what it requests. */

@@ -1,13 +1,15 @@
 import { HOSTS_FORM } from '../access/hosts.ts';
 import { RATE_LIMIT_FORM, STREAM_LIMIT_FORM, type Policy } from '../access/policy.ts';
+import { RESOURCE_NAME } from '../resources/declarations.ts';
 import { ID_TYPES, type IdType } from '../resources/query/kinds.ts';
+import { DURATION } from '../base/duration.ts';
 import { Type } from '../base/schema.ts';
-
-/** Durations are written as a number and a unit: `20 s`, `5 min`, `24 h`. The program has them in milliseconds. */
-export const DURATION = '^\\d{1,9} ?(ms|s|min|h)$';
 
 /** A process idles at 105 MiB, and loads the bundled catalogue with 168. Below this it may refuse every request. MiB. */
 const LEAST_MEMORY = 192;
+
+/** Names of resources. */
+export const RESOURCE_NAMES = `^${RESOURCE_NAME}( *, *${RESOURCE_NAME})*$`;
 
 /** The beginning of a collection's name. */
 export const PREFIX_FORM = '^[A-Za-z0-9_-]{1,60}$';
@@ -56,12 +58,12 @@ export const SETTINGS = Type.Object({
     'auto: create collection, validator and indexes when missing, but nothing on an `items` that another program made, unless an import, SAMPLE=on or RESOURCES_FILE asks; true: indexes there, too; false: only check and report what is missing',
   ),
   MONGODB_PREFIX: optional(
-    'beginning of the names of the collections that the server keeps for itself: `users`, `exports`, `exports.files`, `exports.chunks`',
+    'beginning of the names of the collections that the server keeps for itself: `users`, `exports`, `exports.files`, `exports.chunks`, `editions`',
     PREFIX_FORM,
   ),
   DATA_DIR: text('./data', 'directory of the embedded store and its export files; created if missing'),
   FILES: optional(
-    'where files of exports lie: `s3://BUCKET/PREFIX?endpoint=URL&region=NAME`, or `file:///FOLDER`; unset: in the store',
+    'where files of exports and editions lie: `s3://BUCKET/PREFIX?endpoint=URL&region=NAME`, or `file:///FOLDER`; unset: in the store, or beside the embedded one; editions of rows in MongoDB need it',
   ),
   S3_ACCESS_KEY_ID: optional('access key of the bucket in FILES'),
   S3_ACCESS_KEY_ID_FILE: optional('file whose first line is that, read again when the bucket refuses it'),
@@ -156,6 +158,18 @@ export const SETTINGS = Type.Object({
   EXPORT_CONCURRENCY: integer(1, 64, 2, 'exports that one process runs at a time'),
   EXPORT_LIMIT: integer(1, 100_000, 20, 'exports per client, including finished ones'),
   CHANGES_TTL: duration('168 h', 'keep the changes of rows in the embedded store for this long'),
+  EDITIONS: Type.Optional(
+    Type.Unsafe<readonly string[]>({
+      type: 'string',
+      pattern: RESOURCE_NAMES,
+      description:
+        'resources that have editions, separated by commas: every 5 min, of which 3 are kept; RESOURCES_FILE can say otherwise',
+    }),
+  ),
+  EDITIONS_URL: optional(
+    'URL under which a CDN, a web server or a bucket serves the files of editions: `URL/RESOURCE/chunks/`; unset: the server does',
+    '^https?://[^\\s?#]+$',
+  ),
   HTTP_ENGINE: choice(
     ['auto', 'uws', 'node'],
     'auto',

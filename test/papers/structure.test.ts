@@ -346,9 +346,9 @@ test('a type is exported only where another file names it', () => {
   assert.deepEqual(needless, []);
 });
 
-/** What tests of any folder use: values of a store, sums, rows that are made, the composition. */
+/** What tests of any folder use: values of a store, sums, rows that are made, files of editions, the composition. */
 const TOOLS =
-  /^(base\/(errors|problems|sqlite)|server\/main|settings\/config|store\/\w+|store\/values\/\w+|store\/turns\/(\w+|read-turns)|store\/(mongo|sqlite)\/\w+-store|pipeline\/(chain|crc32|crc32-combine|compress)|import\/(command|import|synthetic)|process\/store-name|resources\/(item-collection|token\/cursor)|rows\/transcoder)\.ts$/;
+  /^(base\/(errors|problems|sqlite|edition\/[\w-]+)|server\/main|settings\/config|store\/\w+|store\/values\/\w+|store\/turns\/(\w+|read-turns)|store\/(mongo|sqlite)\/\w+-store|pipeline\/(chain|crc32|crc32-combine|compress)|import\/(command|import|synthetic)|process\/store-name|resources\/(item-collection|token\/cursor)|rows\/transcoder)\.ts$/;
 
 test('a test stands in the folder of the source that it imports, where that is one folder', () => {
   const misplaced = readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf8' })

@@ -5,6 +5,7 @@ import { gunzipSync } from 'node:zlib';
 import type { EditionHead } from '../../../src/base/edition/head.ts';
 import { nameText } from '../../../src/base/edition/names.ts';
 import { EditionBuilder, type EditionSource } from '../../../src/editions/builder.ts';
+import { EditionMeter } from '../../../src/editions/meter.ts';
 import { EditionFiles } from '../../../src/editions/edition-files.ts';
 import { EDITIONS, EditionRecords } from '../../../src/editions/record.ts';
 import { crc32 } from '../../../src/pipeline/crc32.ts';
@@ -84,6 +85,7 @@ export class EditionMaker {
         warn: (what) => this.warnings.push(what),
         error: (what) => this.errors.push(what),
       },
+      meter: new EditionMeter(),
       walkMs,
     });
   }

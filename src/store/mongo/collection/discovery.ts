@@ -14,7 +14,7 @@ import { hasPaths } from '../plan.ts';
 const RESERVED_DATABASES: readonly string[] = ['admin', 'local', 'config'];
 /** The collections that this server keeps for itself in its own database. */
 export function ownCollections(prefix = ''): readonly string[] {
-  return ['users', 'exports', 'exports.files', 'exports.chunks'].map((name) => prefix + name);
+  return ['users', 'exports', 'exports.files', 'exports.chunks', 'editions'].map((name) => prefix + name);
 }
 
 /**

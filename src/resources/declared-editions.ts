@@ -12,7 +12,7 @@ const LEAST_BYTES = 2 ** 14;
 const MOST_BYTES = 16 * MIB;
 
 /** The formats of chunks that can be declared. */
-const FORMATS = ['ndjson.gz', 'ndjson.br', 'ndjson'] as const;
+const FORMATS = ['ndjson.gz', 'ndjson.br', 'ndjson', 'parquet'] as const;
 
 /** The member `editions` of a resource. */
 export const EDITIONS_MEMBER = object(

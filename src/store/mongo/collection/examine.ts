@@ -149,7 +149,7 @@ async function examineRights(
     readonly authenticatedUsers: readonly unknown[];
     readonly authenticatedUserPrivileges: readonly Privilege[];
   };
-  const [ofUsers = '', ...ofExports] = ownCollections(prefix);
+  const [ofUsers = '', exports = '', files = '', chunks = ''] = ownCollections(prefix);
   const { database: own } = connection;
   const otherwise = keepsRecords ? false : null;
   const ofUsersToo = keepsRecords
@@ -164,7 +164,7 @@ async function examineRights(
   );
   for (const [promise, database, names, wanted, lacking] of [
     ...ofUsersToo,
-    ['exports can be ordered', own, ofExports, [...WRITES, 'createIndex'], otherwise] as const,
+    ['exports can be ordered', own, [exports, files, chunks], [...WRITES, 'createIndex'], otherwise] as const,
     ...ofResources,
   ])
     await see(promise, 'connectionStatus', () => {

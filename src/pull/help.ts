@@ -51,7 +51,8 @@ Where the server leads to an object store, that gets no key; a link that ends on
 Editions: the URL is that of an edition (URL/edition, or edition.json of a folder or a bucket). Chunks come over 4
 connections unless --parallel says otherwise, each is proved by its SHA-256, and all of them by the edition's name. What
 FILE, FILE.part or the copy has already is not fetched again. --into takes an edition to begin with, and whenever the
-changes are gone; then the deltas of the edition, or the chunks that differ. A mirror's head is replaced last, in one step.
+changes are gone; then the deltas of the edition, or the chunks that differ. A mirror's head is replaced
+last, in one step.
 
 Exit codes: 0 the set is whole and proved, 1 it is not, 2 wrong usage.
 `;

@@ -20,6 +20,7 @@ interface Service {
   readonly ports?: readonly string[];
   readonly volumes?: readonly string[];
   readonly depends_on?: Readonly<Record<string, { condition: string }>>;
+  readonly profiles?: readonly string[];
   readonly read_only?: boolean;
   readonly healthcheck?: { readonly test: readonly string[] };
 }
@@ -40,32 +41,55 @@ function stages(): { readonly instruction: string; readonly rest: string }[][] {
   return found;
 }
 
-test('docker compose starts sluice with existing, valid settings, after a database that is ready', () => {
-  const { services, volumes } = parse(textOf('docker-compose.yml')) as Compose;
-  const { sluice } = services;
-  assert.ok(sluice);
-  const environment = sluice.environment ?? {};
+const compose = parse(textOf('docker-compose.yml'), { merge: true }) as Compose;
+
+/** The settings of a service, each of which must be one. */
+function configOf({ environment = {} }: Service) {
   assert.deepEqual(
     Object.keys(environment).filter((name) => !isSetting(name)),
     [],
   );
-  const config = readConfig({ ...environment });
-  assert.equal(config.SAMPLE, 'on');
+  return readConfig({ ...environment });
+}
+
+test('docker compose starts sluice with existing, valid settings, after a database that is ready', () => {
+  const { services } = compose;
+  const { sluice } = services;
+  assert.ok(sluice);
+  assert.equal(configOf(sluice).SAMPLE, 'on');
+  const { MONGODB_URI, REDIS_URL } = sluice.environment ?? {};
   for (const [name, address] of [
-    ['mongodb', environment.MONGODB_URI],
-    ['redis', environment.REDIS_URL],
+    ['mongodb', MONGODB_URI],
+    ['redis', REDIS_URL],
   ] as const) {
     assert.equal(new URL(address ?? '').hostname, name);
     assert.equal(sluice.depends_on?.[name]?.condition, 'service_healthy');
     assert.ok((services[name]?.healthcheck?.test.length ?? 0) > 1, `${name} has a health check`);
   }
-  assert.deepEqual(sluice.ports, ['127.0.0.1:3000:3000'], 'published on the loopback only');
-  assert.equal(sluice.read_only, true);
-  for (const [name, service] of Object.entries(services)) {
-    if (name !== 'sluice') assert.equal(service.ports, undefined, `${name} is not published`);
-    for (const volume of service.volumes ?? []) assert.ok((volume.split(':')[0] ?? '') in volumes, volume);
+});
+
+test('docker compose up embedded starts sluice alone, with the embedded store', () => {
+  const { embedded, ...others } = compose.services;
+  assert.ok(embedded);
+  assert.deepEqual(embedded.profiles, ['embedded'], 'it does not start with the others');
+  assert.equal(embedded.depends_on, undefined);
+  assert.equal(configOf(embedded).MONGODB_URI, undefined);
+  for (const [name, { profiles }] of Object.entries(others)) assert.equal(profiles, undefined, name);
+});
+
+test('containers keep data in named volumes of their own, and publish sluice on the loopback alone', () => {
+  const { services, volumes } = compose;
+  const mounted = Object.values(services).flatMap((service) => service.volumes ?? []);
+  assert.deepEqual(mounted.map((volume) => volume.split(':')[0]).sort(), Object.keys(volumes).sort());
+  assert.deepEqual([...new Set(Object.values(volumes))], [null], 'no driver, and no folder of the host');
+  for (const [name, { ports, read_only: isReadOnly, volumes: own, healthcheck }] of Object.entries(services)) {
+    const isSluice = ['sluice', 'embedded'].includes(name);
+    assert.deepEqual(ports, isSluice ? ['127.0.0.1:3000:3000'] : undefined, name);
+    if (!isSluice) continue;
+    assert.equal(isReadOnly, true);
+    assert.deepEqual(own, [`${name}:/data`]);
+    assert.match(healthcheck?.test.join(' ') ?? '', /127\.0\.0\.1:3000\/readyz/);
   }
-  assert.match(sluice.healthcheck?.test.join(' ') ?? '', /127\.0\.0\.1:3000\/readyz/);
 });
 
 test('the image is built in one stage and runs in another, without root and with only the files that it needs', async () => {

@@ -1,3 +1,7 @@
+# For both platforms, from Docker Hub and npm alone:
+#   docker buildx build --platform linux/amd64,linux/arm64 --tag NAME --push .
+# Each platform's stages run on that platform, emulated where the machine is another one: packages choose their programs by it.
+#
 # Debian 13: its glibc loads the prebuilt uWebSockets.js as it is.
 FROM node:24-trixie-slim AS build
 WORKDIR /app
@@ -13,12 +17,17 @@ RUN find node_modules/uWebSockets.js -name 'uws_*.node' \
   ! -name "uws_$(node -p 'process.platform + "_" + process.arch + "_" + process.versions.modules').node" -delete
 
 FROM node:24-trixie-slim
+LABEL org.opencontainers.image.title="sluice" \
+  org.opencontainers.image.description="Very large item sets from MongoDB as pages and streams" \
+  org.opencontainers.image.licenses="MIT"
 WORKDIR /app
 ENV NODE_ENV=production HOST=0.0.0.0 DATA_DIR=/data DRAIN_DELAY=5s
 RUN mkdir /data && chown node:node /data
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
+COPY LICENSE ./
+COPY docs/resources.schema.json ./docs/
 USER node
 VOLUME /data
 EXPOSE 3000

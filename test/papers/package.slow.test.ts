@@ -1,16 +1,19 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
+import { cp, readdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
 import { readConfig } from '../../src/settings/config.ts';
 import { SETTINGS } from '../../src/settings/settings.ts';
+import { temporaryFolder } from '../support/directory.ts';
 import { cli } from '../support/process/child-server.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const textOf = (name: string) => readFileSync(join(ROOT, name), 'utf8');
+const PACKAGE = JSON.parse(textOf('package.json')) as { readonly files: readonly string[] };
 const isSetting = (name: string) => name in SETTINGS.properties;
 
 interface Service {
@@ -82,7 +85,9 @@ test('containers keep data in named volumes of their own, and publish sluice on 
   const mounted = Object.values(services).flatMap((service) => service.volumes ?? []);
   assert.deepEqual(mounted.map((volume) => volume.split(':')[0]).sort(), Object.keys(volumes).sort());
   assert.deepEqual([...new Set(Object.values(volumes))], [null], 'no driver, and no folder of the host');
-  for (const [name, { ports, read_only: isReadOnly, volumes: own, healthcheck }] of Object.entries(services)) {
+  for (const [name, { ports, read_only: isReadOnly, volumes: own, healthcheck }] of Object.entries(
+    services,
+  )) {
     const isSluice = ['sluice', 'embedded'].includes(name);
     assert.deepEqual(ports, isSluice ? ['127.0.0.1:3000:3000'] : undefined, name);
     if (!isSluice) continue;
@@ -103,6 +108,11 @@ test('the image is built in one stage and runs in another, without root and with
       assert.ok(!ignored.includes(source), `${source} is not ignored`);
     }
   }
+  const copied = run
+    .filter(({ instruction }) => instruction === 'COPY')
+    .map(({ rest }) => rest.split(' ').at(-2)?.replace('/app/', ''));
+  for (const file of ['package.json', 'LICENSE', ...PACKAGE.files.filter((name) => !name.startsWith('!'))])
+    assert.ok(copied.includes(file), `${file} of the package is in the image`);
   const settings = run
     .filter(({ instruction }) => instruction === 'ENV')
     .flatMap(({ rest }) => rest.split(' '));
@@ -124,6 +134,27 @@ test('the image is built in one stage and runs in another, without root and with
   const { stdout } = await runCli([...command, '--help']);
   assert.match(stdout, /^Usage: sluice serve/);
 });
+
+test('what the image copies is enough to build the program', async (t) => {
+  const folder = await temporaryFolder(t);
+  const [build = []] = stages();
+  for (const { rest } of build.filter(({ instruction }) => instruction === 'COPY'))
+    for (const source of rest.split(' ').slice(0, -1))
+      await cp(join(ROOT, source), join(folder, source), {
+        recursive: true,
+        // What git ignores is made by the build.
+        filter: (path) => !/\/web\/(scalar\.js|explorer\.js|style\.css|clients)$|\.wasm$/.test(path),
+      });
+  await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+  await promisify(execFile)(process.execPath, ['src/build.mjs'], { cwd: folder });
+  assert.deepEqual(await filesBelow(join(folder, 'dist')), await filesBelow(join(await cli(), '../..')));
+});
+
+/** The files of a build, without the hashes in names of shared pieces. */
+async function filesBelow(folder: string): Promise<readonly string[]> {
+  const names = await readdir(folder, { recursive: true });
+  return [...new Set(names.map((name) => name.replace(/-[0-9A-Z]{8}\./, '.')))].sort();
+}
 
 let files: Promise<readonly string[]> | null = null;
 /** The files of the package. */

@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 
 interface Locked {
+  readonly cpu?: readonly string[];
+  readonly os?: readonly string[];
   readonly integrity?: string;
   readonly engines?: Readonly<Record<string, string>> | readonly string[];
 }
@@ -41,6 +43,22 @@ test('the lock file pins the content of every package, that of uWebSockets.js am
   assert.ok(INSTALLED.some(([folder]) => folder === 'node_modules/uWebSockets.js'));
   const loose = INSTALLED.filter(([, { integrity }]) => !/^sha512-.{86}==$/.test(integrity ?? ''));
   assert.deepEqual(loose, []);
+});
+
+test('what is native has programs for amd64 and arm64 on Linux, in the registry', () => {
+  const platforms = new Map<string, Set<string>>();
+  for (const [folder, { os = [], cpu = [] }] of INSTALLED) {
+    if (!os.includes('linux')) continue;
+    const family = folder.replace(/-?\blinux-.*/, '');
+    const known = platforms.get(family) ?? new Set();
+    platforms.set(family, known);
+    for (const one of cpu) known.add(one);
+  }
+  const families = [...platforms].map(([family]) => family).sort();
+  // esbuild builds; the queue of Redis does without its program.
+  const optional = ['node_modules/@esbuild/', 'node_modules/@msgpackr-extract/msgpackr-extract'];
+  assert.deepEqual(families, [...optional, 'node_modules/@photostructure/sqlite']);
+  for (const [family, cpus] of platforms) assert.ok(cpus.has('x64') && cpus.has('arm64'), family);
 });
 
 test('operations.md has the platforms that the native packages have programs for', () => {

@@ -18,7 +18,7 @@ RUN find node_modules/uWebSockets.js -name 'uws_*.node' \
 
 FROM node:24-trixie-slim
 LABEL org.opencontainers.image.title="sluice" \
-  org.opencontainers.image.description="Very large item sets from MongoDB as pages and streams" \
+  org.opencontainers.image.description="Very large sets of rows from MongoDB or SQLite over HTTP, as pages and streams" \
   org.opencontainers.image.licenses="MIT"
 WORKDIR /app
 ENV NODE_ENV=production HOST=0.0.0.0 DATA_DIR=/data DRAIN_DELAY=5s

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { cp, readdir, symlink } from 'node:fs/promises';
+import { cp, readdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
@@ -13,7 +13,11 @@ import { cli } from '../support/process/child-server.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const textOf = (name: string) => readFileSync(join(ROOT, name), 'utf8');
-const PACKAGE = JSON.parse(textOf('package.json')) as { readonly files: readonly string[] };
+const PACKAGE = JSON.parse(textOf('package.json')) as {
+  readonly files: readonly string[];
+  readonly exports: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
+  readonly bin: Readonly<Record<string, string>>;
+};
 const isSetting = (name: string) => name in SETTINGS.properties;
 
 interface Service {
@@ -155,6 +159,53 @@ async function filesBelow(folder: string): Promise<readonly string[]> {
   const names = await readdir(folder, { recursive: true });
   return [...new Set(names.map((name) => name.replace(/-[0-9A-Z]{8}\./, '.')))].sort();
 }
+
+test('each file that package.json names is in the package, and what it exports has types', async () => {
+  const { exports, bin } = PACKAGE;
+  assert.deepEqual(Object.keys(exports), ['./pull', './client', './package.json']);
+  assert.deepEqual(Object.keys(bin), ['sluice']);
+  const files = await packed();
+  const targets = Object.values(exports).flatMap((one) =>
+    typeof one === 'string' ? one : Object.values(one),
+  );
+  for (const path of [...targets, ...Object.values(bin), 'README.md', 'LICENSE'])
+    assert.ok(files.includes(path.replace('./', '')), path);
+  assert.match(textOf(Object.values(bin)[0] ?? ''), /^#!\/usr\/bin\/env node\n/);
+  for (const path of files)
+    assert.match(path, /^(dist\/|docs\/resources\.schema\.json$|(package\.json|README\.md|LICENSE)$)/);
+});
+
+/** A program in TypeScript that imports all that the package exports. */
+const USER = `
+import { pull, Refusal, type Piece } from 'sluice/pull';
+import { rows, follow, SluiceError } from 'sluice/client';
+export async function read(url: string): Promise<number> {
+  let bytes = 0;
+  for await (const piece of pull(url, { compression: 'gzip' })) bytes += sizeOf(piece);
+  for await (const row of rows<{ id: number }>(url)) bytes += row.id;
+  for await (const { changes, cursor } of follow(url)) bytes += changes.length + cursor.length;
+  return bytes;
+}
+function sizeOf({ bytes, place }: Piece): number { return bytes + place.rows; }
+export const errors: readonly unknown[] = [Refusal, SluiceError];
+// @ts-expect-error: the types are those of the package, not any
+export const wrong: string = pull;
+`;
+
+test('a program in TypeScript is checked against the types of what the package exports', async (t) => {
+  await cli(); // builds them
+  const folder = await temporaryFolder(t);
+  const installed = join(folder, 'node_modules/sluice');
+  for (const file of ['package.json', ...(await packed()).filter((path) => path.endsWith('.d.ts'))])
+    await cp(join(ROOT, file), join(installed, file));
+  await writeFile(join(folder, 'user.mts'), USER);
+  const options = `--noEmit --strict --target es2024 --module nodenext --types node --typeRoots ${join(ROOT, 'node_modules/@types')}`;
+  const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+  const { stdout } = await promisify(execFile)(tsc, [...options.split(' '), 'user.mts'], {
+    cwd: folder,
+  }).catch((error: unknown) => error as { stdout: string });
+  assert.equal(stdout, '');
+});
 
 let files: Promise<readonly string[]> | null = null;
 /** The files of the package. */

@@ -378,6 +378,16 @@ def test_a_table_whose_end_is_missing_raises(
             sluice.rows(f"{proxy.url}/items?limit=3000", compression="identity", retry_for=0).to_arrow()
 
 
+def test_a_server_that_begins_a_table_anew_behind_a_cursor_is_refused(server: str, answers: Callable[..., str]) -> None:
+    with urllib.request.urlopen(f"{server}/items/stream?format=arrow&limit=20000") as answer:
+        whole = answer.read()
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/vnd.apache.arrow.stream\r\nConnection: close\r\n\r\n"
+    cut = head + whole[: len(whole) // 2]
+    items = f"{answers(cut, head + whole)}/items?limit=20000"
+    with pytest.raises(sluice.Refused, match="started over"):
+        sluice.rows(items, compression="identity", retry_for=60, timeout=30).to_arrow()
+
+
 def test_parallel_parts_are_one_table(server: str) -> None:
     whole = sluice.rows(f"{server}/items").to_arrow().sort_by("id")
     rows = sluice.rows(f"{server}/items", parallel=4)

@@ -19,7 +19,7 @@ from ._crc32 import crc32_combine
 from ._errors import Interrupted, Refused, printable
 from ._http import Answer
 from ._parallel import interleaved
-from ._proof import BEGINNING, Place
+from ._proof import BEGINNING, Place, first_of_set
 from ._retry import Backoff, Options
 from ._url import asking, parameter, rest_of, with_query
 
@@ -87,6 +87,7 @@ def _stream_of(url: str, options: Options) -> Iterator[Batch]:
     if is_strict:  # the server would cut such a stream again and again, without a reason
         url = with_query(url, {"schema": None})
     place = BEGINNING
+    first: bytes | None = None
     columns: str | None = None
     backoff = Backoff(options)
     while not place.ended:
@@ -98,6 +99,8 @@ def _stream_of(url: str, options: Options) -> Iterator[Batch]:
             with Answer(with_query(rest, {"columns": columns} if columns else {}), _ARROW, options, backoff) as answer:
                 for item in _proved(answer, place):
                     columns = _columns_of(item.schema)
+                    if item.batch is not None and place.rows == before.rows:
+                        first = first_of_set(_first_row(item.batch), before, first)
                     if item.place.rows > place.rows:
                         backoff.reset()
                     place = item.place
@@ -107,6 +110,11 @@ def _stream_of(url: str, options: Options) -> Iterator[Batch]:
                 raise Interrupted("the server ended the stream without a row")
         except Interrupted as failure:
             backoff.after(failure)
+
+
+def _first_row(batch: pyarrow.RecordBatch) -> bytes:
+    """What tells the first row from others: its key is in a column, or in `_rest`."""
+    return repr(batch.slice(0, 1).to_pylist()).encode()
 
 
 def _without_rest(item: Batch) -> Batch:

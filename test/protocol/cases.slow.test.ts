@@ -4,45 +4,63 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { parse } from 'yaml';
 import { program } from '../support/process/programs.ts';
-import { caseServer, type ProtocolCase } from '../support/protocol/case-server.ts';
-import { readByPython, READERS, type Reading, type ReadJob } from '../support/protocol/readers.ts';
+import { caseServer, type AskedRequest, type ProtocolCase } from '../support/protocol/case-server.ts';
+import {
+  LINES_ALONE,
+  readByPython,
+  READERS,
+  type Reading,
+  type ReadJob,
+} from '../support/protocol/readers.ts';
 
-const CASES = ['rows', 'changes'].flatMap(
+const CASES = ['rows', 'changes', 'files'].flatMap(
   (name) => parse(readFileSync(join(import.meta.dirname, `${name}.yaml`), 'utf8')) as ProtocolCase[],
 );
 
+/** The key of a client that downloads a file. */
+const KEY = 'k';
 /** Seconds. A case whose server is silent for good sets its own. */
 const TIMEOUT = 60;
 const RETRY_FOR = 120;
 
 async function prepared(t: TestContext, reader: string) {
-  const cases = CASES.filter(({ except }) => except?.[reader] === undefined);
+  const cases = CASES.filter(
+    ({ except, reads }) => except?.[reader] === undefined && (reads !== 'file' || !LINES_ALONE.has(reader)),
+  );
   return Promise.all(
     cases.map(async (one) => {
       const { url, asked } = await caseServer(t, one);
       const { reads, query, since = null, givesUp, timeout = TIMEOUT } = one;
-      const address = `${url}/items${query === undefined ? '' : `?${query}`}`;
-      const job: ReadJob = { reads, url: address, since, timeout, retryFor: givesUp ? 0 : RETRY_FOR };
+      const items = `${url}/items${query === undefined ? '' : `?${query}`}`;
+      const isFile = reads === 'file';
+      const address = isFile ? `${url}/exports/1` : items;
+      const key = isFile ? KEY : null;
+      const job: ReadJob = { reads, url: address, since, key, timeout, retryFor: givesUp ? 0 : RETRY_FOR };
       return { one, asked, job };
     }),
   );
 }
 
 const NAMES = ['cursor', 'since', 'limit'];
+const HEADERS = ['authorization', 'range', 'if-range'];
 
-/** A stream that follows takes as its cursor what changes take as since. */
-function parametersIn({ reads }: ProtocolCase, query: URLSearchParams): Record<string, string> {
-  const named = [...query].filter(([name]) => NAMES.includes(name));
+/** What a case says of a request. A stream that follows takes as its cursor what changes take as since. */
+function askedIn({ reads }: ProtocolCase, { url, headers }: AskedRequest): Record<string, string> {
+  if (reads === 'file') {
+    const named = [...headers].filter(([name]) => HEADERS.includes(name));
+    return { path: url.pathname.replace(/^\/(exports\/1\/)?/, ''), ...Object.fromEntries(named) };
+  }
+  const named = [...url.searchParams].filter(([name]) => NAMES.includes(name));
   return Object.fromEntries(
     named.map(([name, value]) => [reads === 'changes' && name === 'cursor' ? 'since' : name, value]),
   );
 }
 
 /** Compares what a reader gave, asked and said with the case. */
-function compare(one: ProtocolCase, asked: readonly URL[], reading: Reading): void {
+function compare(one: ProtocolCase, asked: readonly AskedRequest[], reading: Reading): void {
   const { name, yields, ends, status, asks } = one;
   const { says } = reading;
-  const found = asked.map(({ searchParams }) => parametersIn(one, searchParams));
+  const found = asked.map((request) => askedIn(one, request));
   assert.deepEqual(
     { yields: reading.yields, ends: reading.ends, asks: found },
     { yields, ends, asks },

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
@@ -20,8 +21,12 @@ export interface ScriptedAnswer {
 
 export interface ProtocolCase {
   readonly name: string;
-  readonly reads: 'rows' | 'changes';
+  readonly reads: 'rows' | 'changes' | 'file';
   readonly query?: string;
+  /** What the file of the export has. */
+  readonly file?: string;
+  /** The export as each request for it finds it, the last one for ever. Without it: complete. */
+  readonly exported?: readonly Readonly<Record<string, unknown>>[];
   /** The place from which changes are asked for. */
   readonly since?: string;
   /** Whether the reader's own time for attempts is over at once. */
@@ -32,11 +37,23 @@ export interface ProtocolCase {
   readonly except?: Readonly<Record<string, string>>;
   readonly answers: readonly ScriptedAnswer[];
   readonly yields: readonly string[];
-  /** The parameters `cursor`, `since` and `limit` of each request. */
+  /** The parameters `cursor`, `since` and `limit` of each request. Of a file: its path and headers. */
   readonly asks: readonly Readonly<Record<string, string>>[];
   readonly ends: 'whole' | 'current' | 'interrupted' | 'refused';
   readonly status?: number;
   readonly atLeastMs?: number;
+}
+
+/** A request as it came. */
+export interface AskedRequest {
+  readonly url: URL;
+  readonly headers: ReadonlyMap<string, string>;
+}
+
+interface CaseServer {
+  readonly url: string;
+  /** The requests that took an answer of the case. */
+  readonly asked: readonly AskedRequest[];
 }
 
 const NDJSON = { 'content-type': 'application/x-ndjson' };
@@ -64,25 +81,60 @@ async function send(socket: Socket, answer: ScriptedAnswer): Promise<void> {
   if (answer.breaks !== 'stall') socket.end();
 }
 
-/** A server that answers each request with the next answer of the case, byte by byte as it says, and 599 to more. */
-export async function caseServer(
-  t: TestContext,
-  { answers }: ProtocolCase,
-): Promise<{ readonly url: string; readonly asked: URL[] }> {
-  const asked: URL[] = [];
+function requestIn(text: string): AskedRequest {
+  const [first = '', ...lines] = text.split('\r\n');
+  const headers = lines.map((line): [string, string] => {
+    const [name = '', ...value] = line.split(': ');
+    return [name.toLowerCase(), value.join(': ')];
+  });
+  return { url: new URL(first.split(' ')[1] ?? '/', 'http://server'), headers: new Map(headers) };
+}
+
+/** The export of a case, as each request for it finds it. */
+function statesOf({ file = '', exported = [{ state: 'complete' }] }: ProtocolCase): ScriptedAnswer[] {
+  const facts = { url: '/exports/1/file', bytes: Buffer.byteLength(file), rows: 1, sha256: digestOf(file) };
+  return exported.map((one) => ({
+    headers: { 'content-type': 'application/json' },
+    body: [JSON.stringify({ id: '1', file: facts, ...one })],
+  }));
+}
+
+const digestOf = (file: string) => createHash('sha256').update(file).digest('hex');
+
+/** An answer whose headers name this server, and the digest of the file. */
+function filled(answer: ScriptedAnswer, server: string, file: string): ScriptedAnswer {
+  const fill = (value: string) => value.replace('{server}', server).replace('{sha256}', digestOf(file));
+  const headers = Object.entries(answer.headers ?? NDJSON).map(([name, value]) => [name, fill(value)]);
+  return { ...answer, headers: Object.fromEntries(headers) as Record<string, string> };
+}
+
+/**
+ * A server that answers each request with the next answer of the case, byte by byte as it says, and 599 to more. The state
+ * of an export is answered beside them.
+ */
+export async function caseServer(t: TestContext, one: ProtocolCase): Promise<CaseServer> {
+  const asked: AskedRequest[] = [];
   const sockets = new Set<Socket>();
+  const states = statesOf(one);
+  let url = '';
+  const stateNow = (): ScriptedAnswer => {
+    const [state = { status: 599, body: [] }] = states.length > 1 ? states.splice(0, 1) : states;
+    return state;
+  };
+  const answerTo = (request: AskedRequest): ScriptedAnswer => {
+    if (request.url.pathname === '/exports/1') return stateNow();
+    asked.push(request);
+    return filled(one.answers[asked.length - 1] ?? { status: 599, body: [] }, url, one.file ?? '');
+  };
   const server = createServer((socket) => {
     sockets.add(socket.setNoDelay());
     socket.on('error', () => undefined); // a reader may leave at any time
     void once(socket, 'data').then(
-      ([data]) => {
-        const [, path = '/'] = String(data).split(' ');
-        asked.push(new URL(path, 'http://server'));
-        return send(socket, answers[asked.length - 1] ?? { status: 599, body: [] });
-      },
+      ([data]) => send(socket, answerTo(requestIn(String(data)))),
       () => undefined,
     );
   });
   t.after(() => sockets.forEach((socket) => socket.destroy()));
-  return { url: `http://127.0.0.1:${await listening(t, server)}`, asked };
+  url = `http://127.0.0.1:${await listening(t, server)}`;
+  return { url, asked };
 }

@@ -2,7 +2,9 @@
 
 import json
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import sluice_client as sluice
 
@@ -11,10 +13,19 @@ def line(value: object) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
+def downloaded(url: str, options: dict) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "file"
+        sluice.download(url, path, **options)
+        return path.read_text()
+
+
 def read(job: dict) -> dict:
     yields: list = []
-    options = {"timeout": job["timeout"], "retry_for": job["retryFor"]}
+    options = {"key": job["key"], "timeout": job["timeout"], "retry_for": job["retryFor"]}
     try:
+        if job["reads"] == "file":
+            return {"yields": [downloaded(job["url"], options)], "ends": "whole"}
         if job["reads"] == "rows":
             for row in sluice.rows(job["url"], **options):
                 yields.append(line(row))

@@ -1,10 +1,16 @@
 import { spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import type * as client from '../../../clients/javascript/sluice.ts';
 import { Requests } from '../../../src/load/http/requests.ts';
 import { StreamContent } from '../../../src/load/http/stream-content.ts';
+import { parsePullArguments } from '../../../src/pull/command.ts';
+import { ExportRun } from '../../../src/pull/export-run.ts';
+import { getAnswer } from '../../../src/pull/http.ts';
 import { BEGINNING, DEFAULTS, Interruption, Refusal } from '../../../src/pull/pull.ts';
 import { provedRows, type GetContent, type ProvingOptions } from '../../../src/pull/proved-rows.ts';
 
@@ -12,17 +18,19 @@ const ROOT = join(import.meta.dirname, '../../..');
 
 /** A case that a reader is to read. Times in seconds. */
 export interface ReadJob {
-  readonly reads: 'rows' | 'changes';
-  /** The URL of the resource, with its query. */
+  readonly reads: 'rows' | 'changes' | 'file';
+  /** The URL of the resource with its query, or of the export. */
   readonly url: string;
   readonly since: string | null;
+  /** An API key, for the server alone. */
+  readonly key: string | null;
   readonly retryFor: number;
   readonly timeout: number;
 }
 
 /** What a reader made of a case. */
 export interface Reading {
-  /** The lines that it gave. */
+  /** The lines that it gave, or the text of the whole file. */
   readonly yields: readonly string[];
   readonly ends: string;
   readonly status?: number | null;
@@ -78,24 +86,49 @@ const byPull =
     }
   };
 
+const NOBODY = new PassThrough().resume();
+
+/** The file of an export, as `sluice pull --export` gets it. */
+const fileByPull: CaseReader = async ({ url, key, retryFor, timeout }) => {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-case-'));
+  const output = join(folder, 'file');
+  const command = parsePullArguments(['--export', url, '-o', output]);
+  const times = { retryForMs: retryFor * 1000, idleMs: timeout * 1000 };
+  const options = { ...DEFAULTS, ...times, getAnswer, key };
+  try {
+    await new ExportRun(command, { stderr: NOBODY, isTTY: false }, options).run();
+    return { yields: [await readFile(output, 'utf8')], ends: 'whole' };
+  } catch (error) {
+    return { yields: [], ...ending(error) };
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+};
+
 /** The requests of `sluice load`. */
-const getByLoad: GetContent = async (url, accept) => {
+const getByLoad: GetContent = async (url, accept, { signal }) => {
   const requests = new Requests(new URL(url.origin), null);
   const content = new StreamContent(
     requests.origin,
     requests.get(url.pathname + url.search, { accept, coding: 'identity' }),
     { bytes: () => undefined, firstByte: () => undefined, gap: () => undefined },
   );
+  signal.addEventListener('abort', () => content.close());
   return content.decoded((await content.head(accept)).header('content-encoding'));
 };
 
 const BUILT = pathToFileURL(join(ROOT, 'src/web/clients/sluice.mjs')).href;
 
-const byModule: CaseReader = async ({ reads, url, since, retryFor, timeout }) => {
-  const { rows, follow, SluiceError } = (await import(BUILT)) as typeof client;
+const byModule: CaseReader = async ({ reads, url, since, key, retryFor, timeout }) => {
+  const { rows, follow, download, SluiceError } = (await import(BUILT)) as typeof client;
   const yields: string[] = [];
-  const options = { retryFor, timeout };
+  const options = { key, retryFor, timeout };
   try {
+    if (reads === 'file') {
+      const pieces: Uint8Array[] = [];
+      for await (const piece of download(url, options)) pieces.push(piece);
+      return { yields: [Buffer.concat(pieces).toString()], ends: 'whole' };
+    }
     if (reads === 'rows') {
       for await (const row of rows(url, options)) yields.push(JSON.stringify(row));
       return { yields, ends: 'whole' };
@@ -128,8 +161,13 @@ const byExplorer: CaseReader = async (job) => {
   return byPull((url, accept, options) => PROVING.getContent(url, accept, options), waits)(job);
 };
 
+const linesByPull = byPull((url, accept, options) => DEFAULTS.getContent(url, accept, options));
+
+/** Readers that download no files. */
+export const LINES_ALONE: ReadonlySet<string> = new Set(['load', 'explorer']);
+
 export const READERS: Readonly<Record<string, CaseReader>> = {
-  pull: byPull((url, accept, options) => DEFAULTS.getContent(url, accept, options)),
+  pull: (job) => (job.reads === 'file' ? fileByPull(job) : linesByPull(job)),
   'sluice.mjs': byModule,
   load: byPull(getByLoad),
   explorer: byExplorer,

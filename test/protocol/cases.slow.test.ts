@@ -31,9 +31,10 @@ async function prepared(t: TestContext, reader: string) {
     cases.map(async (one) => {
       const { url, asked } = await caseServer(t, one);
       const { reads, query, since = null, givesUp, timeout = TIMEOUT } = one;
-      const items = `${url}/items${query === undefined ? '' : `?${query}`}`;
       const isFile = reads === 'file';
-      const address = isFile ? `${url}/exports/1` : items;
+      const isOfSeveral = query?.startsWith('resources=') ?? false;
+      const path = isFile ? '/exports/1' : isOfSeveral ? '/changes' : '/items';
+      const address = `${url}${path}${query === undefined ? '' : `?${query}`}`;
       const key = isFile ? KEY : null;
       const job: ReadJob = { reads, url: address, since, key, timeout, retryFor: givesUp ? 0 : RETRY_FOR };
       return { one, asked, job };

@@ -13,6 +13,10 @@ def line(value: object) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
+def named(resource: str, own: dict, is_removed: bool) -> dict:
+    return {"resource": resource, **(own if is_removed else {"row": own})}
+
+
 def downloaded(url: str, options: dict) -> str:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "file"
@@ -32,7 +36,8 @@ def read(job: dict) -> dict:
             return {"yields": yields, "ends": "whole"}
         for batch in sluice.changes(job["url"], job["since"], **options):
             for change in batch.changes:
-                yields.append(line({"removed": {"id": change.id}} if change.removed else change.row))
+                own = {"removed": {"id": change.id}} if change.removed else change.row
+                yields.append(line(own if change.resource is None else named(change.resource, own, change.removed)))
         return {"yields": yields, "ends": "current"}
     except sluice.Interrupted as error:
         return {"yields": yields, "ends": "interrupted", "says": str(error)}

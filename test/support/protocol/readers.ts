@@ -54,7 +54,7 @@ const byPull =
   async ({ reads, url, since, retryFor, timeout }) => {
     const follow = reads === 'changes';
     const address = new URL(url);
-    address.pathname += follow ? '/changes' : '/stream';
+    if (!address.searchParams.has('resources')) address.pathname += follow ? '/changes' : '/stream';
     const { signal } = new AbortController();
     const from = { ...BEGINNING, cursor: since };
     const times = { retryForMs: retryFor * 1000, idleMs: timeout * 1000 };
@@ -119,6 +119,19 @@ const getByLoad: GetContent = async (url, accept, { signal }) => {
 
 const BUILT = pathToFileURL(join(ROOT, 'src/web/clients/sluice.mjs')).href;
 
+interface Change {
+  readonly id: unknown;
+  readonly row: unknown;
+  readonly resource?: string;
+}
+
+/** The line that a change came as. */
+function lineOf({ id, row, resource }: Change): string {
+  const own = row ?? { removed: { id } };
+  if (resource === undefined) return JSON.stringify(own);
+  return JSON.stringify(row === null ? { resource, removed: { id } } : { resource, row });
+}
+
 const byModule: CaseReader = async ({ reads, url, since, key, retryFor, timeout }) => {
   const { rows, follow, download, SluiceError } = (await import(BUILT)) as typeof client;
   const yields: string[] = [];
@@ -134,7 +147,7 @@ const byModule: CaseReader = async ({ reads, url, since, key, retryFor, timeout 
       return { yields, ends: 'whole' };
     }
     for await (const { changes, upToDate } of follow(url, { ...options, since: since ?? 'now' })) {
-      yields.push(...changes.map(({ id, row }) => JSON.stringify(row ?? { removed: { id } })));
+      yields.push(...changes.map(lineOf));
       if (upToDate) break;
     }
     return { yields, ends: 'current' };

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ._proof import BEGINNING, REMOVAL, Piece, Place
+from ._proof import BEGINNING, NAMED, REMOVAL, Piece, Place
 from ._retry import Options
 from ._stream import feed_of
 from ._url import asking, parameter, url_of, with_query
@@ -18,11 +18,12 @@ class Change:
     """A row as it is now, or the removal of a row, whose `row` is None.
 
     `id`: the key of the row. A row that no longer matches the filter of the URL is removed, too, also when the reader
-    never had it.
+    never had it. `resource`: the one that it is of, where several are followed.
     """
 
     id: Any
     row: dict[str, Any] | None
+    resource: str | None = None
 
     @property
     def removed(self) -> bool:
@@ -43,7 +44,8 @@ class Changes:
 
 def changes_since(url: str, since: str | None, options: Options, follow: bool) -> Iterator[Changes]:
     """See changes."""
-    feed = asking(url_of(url, "changes"), {"follow": "true"})
+    is_of_several = parameter(url, "resources") is not None
+    feed = asking(url if is_of_several else url_of(url, "changes"), {"follow": "true"})
     given = parameter(feed, "since")
     if since is not None and given not in (None, since):
         raise ValueError("the URL has another since than the argument")
@@ -63,6 +65,10 @@ def copied(url: str, options: Options, start: Place = BEGINNING) -> Iterator[Pie
 
 def change_of(line: bytes) -> Change:
     value = json.loads(line)
+    if line.startswith(NAMED):
+        resource = value.pop("resource")
+        ((kind, row),) = value.items()
+        return Change(_key_of(row), None if kind == "removed" else row, resource)
     if line.startswith(REMOVAL):
         return Change(_key_of(value["removed"]), None)
     return Change(_key_of(value), value)

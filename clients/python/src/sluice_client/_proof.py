@@ -21,7 +21,9 @@ _LONGEST_BEGINNING = 8192
 
 REMOVAL = b'{"removed":'
 ROWS = (b'{"id":', b'{"_id":')
-CHANGES = (*ROWS, REMOVAL)
+# Of several resources, whose lines name theirs.
+NAMED = b'{"resource":'
+CHANGES = (*ROWS, REMOVAL, NAMED)
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,7 @@ const PARALLEL = 4;
 
 /** The head of an edition. */
 export async function headOf(url: URL, requests: Requests): Promise<EditionHead> {
-  const head = await filesAt(url, requests).head();
-  if (!head) throw new Refusal('the server answered that nothing has changed, which was not asked');
-  return head;
+  return filesAt(url, requests).head();
 }
 
 /** The rows of an edition, chunk by chunk. Rejects with Refusal at the end when they are not the edition. */

@@ -59,20 +59,20 @@ export class EditionFiles {
     this.#options = options;
   }
 
-  /** The head at the URL that was given. null: it is still the one with this name. */
-  async head(known: string | null = null): Promise<EditionHead | null> {
-    return this.#head(this.#urls.head, known);
+  /** The head at the URL that was given. */
+  async head(): Promise<EditionHead> {
+    return this.#head(this.#urls.head);
   }
 
-  async newest(): Promise<EditionHead | null> {
-    return this.#head(this.#urls.newest, null);
+  async newest(): Promise<EditionHead> {
+    return this.#head(this.#urls.newest);
   }
 
   /** An edition by its name. null: it is no longer kept. */
   async kept(name: string): Promise<EditionHead | null> {
     try {
-      const head = await this.#head(urlOfEdition(this.#urls, name), null);
-      return head?.edition === name ? head : null;
+      const head = await this.#head(urlOfEdition(this.#urls, name));
+      return head.edition === name ? head : null;
     } catch (error) {
       if (error instanceof NotThere) return null;
       throw error;
@@ -164,14 +164,9 @@ export class EditionFiles {
     return new URL(file, folder);
   }
 
-  async #head(url: URL, known: string | null): Promise<EditionHead | null> {
-    const condition: Record<string, string> = known === null ? {} : { 'if-none-match': `"${known}"` };
-    return this.#proved(
-      url,
-      LONGEST_HEAD,
-      undefined,
-      (fetched) => Promise.resolve(headIn(jsonIn(new TextDecoder().decode(fetched.bytes)))),
-      condition,
+  async #head(url: URL): Promise<EditionHead> {
+    return this.#proved(url, LONGEST_HEAD, undefined, (fetched) =>
+      Promise.resolve(headIn(jsonIn(new TextDecoder().decode(fetched.bytes)))),
     );
   }
 
@@ -192,14 +187,13 @@ export class EditionFiles {
 
   /**
    * What `prove` makes of a file, which is fetched until it is whole. `prove`: null says that it is another file. Rejects with
-   * Refusal when it is that again and again, and with null where the head has not changed.
+   * Refusal when it is that again and again.
    */
   async #proved<Result>(
     url: URL,
     most: number,
     signal: AbortSignal | undefined,
     prove: (fetched: FetchedFile) => Promise<Result | null>,
-    headers: Readonly<Record<string, string>> = {},
   ): Promise<Result> {
     const options = this.#options;
     const backoff = new Backoff(
@@ -208,8 +202,7 @@ export class EditionFiles {
     for (let wrong = 0; ;) {
       try {
         const uncached = wrong > 0 ? { 'cache-control': 'no-cache' } : {};
-        const fetched = await this.#fetch(url, most, { ...headers, ...uncached }, backoff);
-        if (fetched === null) return null as Result;
+        const fetched = await this.#fetch(url, most, uncached, backoff);
         const result = await prove(fetched);
         if (result !== null) return result;
         wrong++;
@@ -223,20 +216,17 @@ export class EditionFiles {
     }
   }
 
-  /** null: not modified. */
   async #fetch(
     url: URL,
     most: number,
     headers: Readonly<Record<string, string>>,
     backoff: Backoff,
-  ): Promise<FetchedFile | null> {
+  ): Promise<FetchedFile> {
     const pieces: Uint8Array[] = [];
     let announced = NaN;
-    const seen = { isModified: true };
     let length = 0;
     const content = backoff.content(async (signal) => {
       const answer = await this.#answer(url, headers, signal);
-      seen.isModified = answer.status !== 304;
       announced = Number(answer.header('content-length') ?? NaN);
       return answer.content;
     });
@@ -252,7 +242,6 @@ export class EditionFiles {
         counted = length;
       }
     }
-    if (!seen.isModified) return null;
     return { bytes: joined(pieces, length), isWhole: length > most || !(length < announced) };
   }
 
@@ -262,7 +251,7 @@ export class EditionFiles {
     const isOwn = url.origin === this.#urls.base.origin;
     const own = isOwn && key !== null ? { ...plain, authorization: `Bearer ${key}` } : plain;
     const answer = await getAnswer(url, own, signal);
-    if (answer.status === 200 || answer.status === 304 || answer.isRedirected) return answer;
+    if (answer.status === 200 || answer.isRedirected) return answer;
     if (answer.status === LINK && isOwn) {
       const link = answer.header('location') ?? '';
       await textOf(answer.content, 0); // nothing of it is left open

@@ -56,20 +56,14 @@ export class EditionRun {
   /** The edition that an earlier run began, if it is still kept, or the one that is asked for. */
   async #begin(): Promise<EditionHead> {
     const { output, restart, url } = this.#command;
-    if (output === STDOUT) return this.#asked();
+    if (output === STDOUT) return this.#files.head();
     const found = restart ? null : await readState(this.#state);
     if (found && found.task.url !== url.href)
       throw new Refusal(`${this.#part} belongs to a pull of ${found.task.url}: --restart discards it`);
     if (!found) await this.#forget();
     const [begun] = found?.task.parts ?? [];
     const kept = begun === undefined ? null : await this.#files.kept(begun);
-    return kept ?? this.#asked();
-  }
-
-  async #asked(): Promise<EditionHead> {
-    const head = await this.#files.head();
-    if (!head) throw new Refusal('the server answered that nothing has changed, which was not asked');
-    return head;
+    return kept ?? this.#files.head();
   }
 
   /** The newest edition, when this one has lost files. Throws the error otherwise. */

@@ -51,22 +51,16 @@ export class MirrorRun {
 
   /** The newest edition, once the folder has it. An edition that is removed meanwhile is not the newest. */
   async #newest(known: EditionHead | null): Promise<EditionHead> {
-    let head = await this.#files.head(known?.edition ?? null);
-    if (!head) return known ?? this.#nothing();
-    for (;;) {
+    for (let head = await this.#files.head(); ;)
       try {
-        if (head.edition !== known?.edition) await this.#take(head);
+        // A head of the same rows may have a later cursor, or other formats.
+        if (textOf(head) !== (known && textOf(known))) await this.#take(head);
         return head;
       } catch (error) {
         const newest = error instanceof NotThere ? await this.#files.newest() : null;
         if (!newest || newest.edition === head.edition) throw error;
         head = newest;
       }
-    }
-  }
-
-  #nothing(): never {
-    throw new Refusal('the server answered that nothing has changed, which was not asked');
   }
 
   async #take(head: EditionHead): Promise<void> {
@@ -87,8 +81,9 @@ export class MirrorRun {
       if ((await this.#sizeOf(path)) !== delta.bytes)
         await this.#put(path, (await this.#files.deltaIn(head, delta)).file);
     }
-    const own = Buffer.from(`${JSON.stringify({ ...head, files: CHUNKS })}\n`);
-    await this.#put(`edition/${head.edition}.json`, own);
+    const own = Buffer.from(textOf(head));
+    const kept = `edition/${head.edition}.json`;
+    if ((await this.#sizeOf(kept)) === null) await this.#put(kept, own); // it never changes
     await this.#put(HEAD, own);
   }
 
@@ -122,6 +117,7 @@ export class MirrorRun {
   async #clean(newest: EditionHead): Promise<void> {
     const kept = new Set([newest, ...newest.kept].map(({ edition }) => `${edition}.json`));
     const named = new Set<string>();
+    await this.#name(newest, named);
     for (const file of await readdir(join(this.#folder, 'edition'))) {
       const head = kept.has(file) ? await this.#headAt(`edition/${file}`) : null;
       if (head) await this.#name(head, named);
@@ -171,6 +167,11 @@ export class MirrorRun {
     }
     await rename(`${whole}${PARTS}`, whole);
   }
+}
+
+/** The head as the mirror has it. */
+function textOf(head: EditionHead): string {
+  return `${JSON.stringify({ ...head, files: CHUNKS })}\n`;
 }
 
 function unlessMissing(error: unknown): null {

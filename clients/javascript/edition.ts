@@ -49,10 +49,12 @@ export async function* readChunks(
   }));
   let last: ChunkOfEdition | null = null;
   for await (const { entry, bytes } of chunks) {
+    requests.signal.throwIfAborted(); // chunks that are here already end with the rest
     if (last) yield last;
     sum.add({ ...entry, crc32: crc32(bytes).toString(16).padStart(8, '0') });
     last = { name: entry.name, rows: entry.rows, bytes };
   }
+  requests.signal.throwIfAborted();
   sum.check(head); // before the last chunk: who has that has all
   if (last) yield last;
 }
@@ -62,7 +64,7 @@ function filesAt(url: URL, requests: Requests): EditionFiles {
   if (!urls) throw new TypeError(`${url.href} is not the URL of an edition, such as /items/edition`);
   return new EditionFiles(urls, {
     ...requests,
-    getAnswer: cachedByFetch,
+    getAnswer: cachedByFetch(),
     decompress,
     sha256,
     formats: ['ndjson.gz', 'ndjson'],

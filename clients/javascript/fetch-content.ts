@@ -15,23 +15,38 @@ const LONGEST_PROBLEM = 64 * 1024;
 /** The server answers, but the browser lets no page of this origin read its answers. */
 export class CorsRefused extends Refusal {}
 
+/** What requests of one reader mean that no answer came to: browsers do not say whether CORS is why. */
+class Unanswered {
+  readonly #isAnswering: (url: URL, signal: AbortSignal) => Promise<boolean>;
+  readonly #remedy: string;
+  #wasAnswered = false;
+  #wasBlocked = false;
+
+  /** `isAnswering`: whether the server answers what no page reads. */
+  constructor(remedy: string, isAnswering: (url: URL, signal: AbortSignal) => Promise<boolean>) {
+    this.#remedy = remedy;
+    this.#isAnswering = isAnswering;
+  }
+
+  answered(): void {
+    this.#wasAnswered = true;
+  }
+
+  async failureOf(url: URL, error: unknown, signal: AbortSignal): Promise<Error> {
+    const isBlocked = !this.#wasAnswered && isForeign(url) && (await this.#isAnswering(url, signal));
+    // A server that has just come up answers the second request. One whose CORS setting is missing never does.
+    if (isBlocked && this.#wasBlocked)
+      return new CorsRefused(`${url.origin} answers, but not to pages of ${PAGE?.origin}: ${this.#remedy}`);
+    this.#wasBlocked = isBlocked;
+    return new Interruption(`the server does not answer: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
 /** Gets the contents of answers by `fetch`, in browsers and in Node. */
 export function contentByFetch(): GetContent {
-  let wasAnswered = false;
-  let wasBlocked = false;
-
-  /** What a request means that no answer came to: browsers do not say whether CORS is why. */
-  const unanswered = async (url: URL, error: unknown, signal: AbortSignal): Promise<Error> => {
-    const isBlocked = !wasAnswered && isForeign(url) && (await answersOthers(url, signal));
-    // A server that has just come up answers the second request. One whose CORS setting is missing never does.
-    if (isBlocked && wasBlocked)
-      return new CorsRefused(
-        `${url.origin} answers, but not to pages of ${PAGE?.origin}: its setting CORS_ORIGIN does not allow them`,
-      );
-    wasBlocked = isBlocked;
-    return new Interruption(`the server does not answer: ${reasonOf(error)}`, { cause: error });
-  };
-
+  const unanswered = new Unanswered('its setting CORS_ORIGIN does not allow them', (url, signal) =>
+    answersOthers(new URL('/livez', url), signal),
+  );
   return async (url, accept, { key, signal }) => {
     // Browsers choose the codings themselves. Node takes several times as long for a coded answer of many rows.
     const headers = {
@@ -43,9 +58,9 @@ export function contentByFetch(): GetContent {
     try {
       response = await fetch(url, { ...UNCACHED, headers, signal, redirect: 'manual' });
     } catch (error) {
-      throw signal.aborted ? error : await unanswered(url, error, signal);
+      throw signal.aborted ? error : await unanswered.failureOf(url, error, signal);
     }
-    wasAnswered = true;
+    unanswered.answered();
     const header = (name: string) => response.headers.get(name);
     if (response.status !== 200) throw await failureOf(response);
     const type = header('content-type') ?? 'no content type';
@@ -62,8 +77,22 @@ export function contentByFetch(): GetContent {
 export const answerByFetch: GetAnswer = (url, headers, signal) => answerOf(url, headers, signal, UNCACHED);
 
 /** The same for files that never change, which the cache of a browser may keep. One that was wrong there is read again. */
-export const cachedByFetch: GetAnswer = (url, { 'cache-control': isWrong, ...headers }, signal) =>
-  answerOf(url, headers, signal, { cache: isWrong === undefined ? 'default' : 'reload' } as RequestInit);
+export function cachedByFetch(): GetAnswer {
+  const unanswered = new Unanswered(
+    'it must send Access-Control-Allow-Origin, which sluice does where CORS_ORIGIN allows them',
+    answersOthers,
+  );
+  return async (url, { 'cache-control': isWrong, ...headers }, signal) => {
+    const how = { cache: isWrong === undefined ? 'default' : 'reload' } as RequestInit;
+    try {
+      const answer = await answerOf(url, headers, signal, how);
+      unanswered.answered();
+      return answer;
+    } catch (error) {
+      throw signal.aborted ? error : await unanswered.failureOf(url, error, signal);
+    }
+  };
+}
 
 async function answerOf(
   url: URL,
@@ -137,9 +166,9 @@ function isForeign(url: URL): boolean {
   return PAGE !== undefined && PAGE.origin !== url.origin;
 }
 
-/** Whether the server answers a request whose answer no page reads. */
+/** Whether a server answers a request whose answer no page reads. */
 async function answersOthers(url: URL, signal: AbortSignal): Promise<boolean> {
-  return fetch(new URL('/livez', url), { ...UNCACHED, mode: 'no-cors', signal }).then(
+  return fetch(url, { ...UNCACHED, mode: 'no-cors', signal }).then(
     () => true,
     () => false,
   );

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { scopeOf } from '../access/rights.ts';
 import type { Client } from '../access/admission.ts';
 import { HEAD_CACHING, IMMUTABLE_CACHING, typeOfFile } from '../base/edition/file-headers.ts';
 import { FORMATS, isEditionFile, isEditionName } from '../base/edition/names.ts';
@@ -17,6 +16,7 @@ import {
 } from '../http/route.ts';
 import { quote } from '../input/query.ts';
 import type { Resource } from '../resources/query/resource.ts';
+import { closedTo } from '../resources/query/scope.ts';
 import type { Editions, MakingProgress } from './editions.ts';
 
 /** How soon to ask again for an edition that is being made. Seconds. */
@@ -200,11 +200,9 @@ function fileAnswer(description: string, ...more: 'Content-Range'[]): Answer {
 }
 
 /** A file of editions has all rows and fields of the resource, so a key that opens less must not have it. */
-function assertWhole({ name, shown }: Resource, { key }: Client): void {
-  const scope = key && scopeOf(key.rights, name);
-  if (!scope) return;
-  const hidden = scope.hide.filter((path) => !shown.hides(path));
-  const why = scope.where.length > 0 ? 'only some rows' : hidden.length > 0 ? 'not all fields' : null;
+function assertWhole(resource: Resource, client: Client): void {
+  const { name } = resource;
+  const why = closedTo(client, resource);
   if (why === null) return;
   throw new AppError(
     'forbidden',

@@ -3,11 +3,14 @@ import type { Right } from '../access/rights.ts';
 import type { Request } from '../engine/edge.ts';
 import { mayUse } from '../http/permit.ts';
 import type { Resource } from './query/resource.ts';
+import { closedTo } from './query/scope.ts';
 
 /** What a server has beside its resources. */
 export interface ServedBeside {
   readonly users: boolean;
   readonly exports: boolean;
+  /** Whether a resource has editions now. */
+  readonly editions: (resource: string) => boolean;
 }
 
 /** The URLs of a resource, in the order in which GET /resources shows them. */
@@ -18,6 +21,7 @@ interface Links {
   readonly values?: string;
   readonly changes?: string;
   readonly exports?: string;
+  readonly edition?: string;
 }
 
 /** The links that a client may follow: those for which its key has the right. */
@@ -60,6 +64,13 @@ export class ResourceLinks {
       ...(changes !== undefined && !refusal && { changes }),
       ...others,
     };
+  }
+
+  /** The head of the newest edition. `resource`: all of it, for its files have all of it. */
+  ofEdition(resource: Resource): Pick<Links, 'edition'> {
+    const { name } = resource;
+    const may = this.#may('stream', name) && closedTo(this.#client, resource) === null;
+    return may && this.#serves.editions(name) ? { edition: `${this.#mount}/${name}/edition` } : {};
   }
 
   /** The open streams of the server, which name all resources. */

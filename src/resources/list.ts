@@ -63,6 +63,7 @@ const RESOURCE = object('a resource', {
     values: Type.Optional(text('the URL of the distinct values of one field; `field` can name others')),
     changes: Type.Optional(text('a URL; missing where the store has no changes')),
     exports: Type.Optional(text('the URL to which an order for an export is sent')),
+    edition: Type.Optional(text('the URL of the newest edition; missing where the resource has none')),
   }),
 });
 const RESOURCES = namedObject('Resources', 'the resources and what can be asked of each', {
@@ -93,7 +94,10 @@ export function listResources(resources: readonly Resource[], serves: ServedBesi
     handler: async ({ request, client }) => {
       const known = resources.filter(({ name }) => mayKnow(client, name));
       const links = new ResourceLinks(client, request, serves);
-      const rows = known.map((one) => describe(resourceFor(one, client), links, request.signal));
+      const rows = known.map(async (one) => {
+        const described = await describe(resourceFor(one, client), links, request.signal);
+        return { ...described, links: { ...described.links, ...links.ofEdition(one) } };
+      });
       const listed = [
         ...(await Promise.all(rows)),
         ...(serves.users && mayKnow(client, 'users') ? [{ ...USERS, links: links.ofUsers() }] : []),

@@ -118,10 +118,15 @@ function listsTable(
   const { users, exports } = options;
   const sources = exportSources(open);
   const mayCome = (name: string) => options.resources.served.mayCome(name);
+  const serves = {
+    users: users !== null,
+    exports: exports !== null,
+    editions: (name: string) => options.editions?.declared(name) === true,
+  };
   const lists = table({
     'GET /resources': listResources(
       open.map(({ resource }) => resource),
-      { users: users !== null, exports: options.exports !== null },
+      serves,
     ),
     'GET /changes': severalChangesRoute(open, options.resources, mayCome),
     'GET /clients': clients,

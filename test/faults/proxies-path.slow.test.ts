@@ -86,7 +86,7 @@ print(sum(1 for _ in s.rows('${base}/orders')), len(u.urlopen(s.export('${base}/
     await tab.goto(`${base}/#/orders`);
     await tab.waitForSelector('#row-0:not(.coming)');
     await tab.getByRole('button', { name: 'Get all of it' }).click();
-    await tab.locator('#programs').getByText('sluice pull').click();
+    await tab.locator('#snippet-programs').getByText('sluice pull').click();
     const code = (await tab.textContent('#snippet-code')) ?? '';
     assert.ok(
       code.includes(`${base}/clients/sluice-pull.mjs`) && code.includes(`'${base}/orders/stream`),

@@ -28,6 +28,14 @@ export function resourceFor(resource: Resource, { key }: Pick<Client, 'key'>): R
   }
 }
 
+/** What a key does not open of a resource, in words. null: it opens all rows, and all fields that are shown. */
+export function closedTo({ key }: Pick<Client, 'key'>, { name, shown }: Resource): string | null {
+  const scope = key && scopeOf(key.rights, name);
+  if (!scope) return null;
+  if (scope.where.length > 0) return 'only some rows';
+  return scope.hide.some((path) => !shown.hides(path)) ? 'not all fields' : null;
+}
+
 const terseOnes = new WeakMap<Resource, Resource>();
 
 /** The whole of a resource for a key that opens only a part of another one: names of collections are for the operator. */

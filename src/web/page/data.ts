@@ -3,6 +3,7 @@ import { missingFilters, sortsOf, withFilter, withSort } from './allowed-queries
 import { ask, mayPass, Refusal } from './api.ts';
 import { hideDetail, showDetail } from './detail.ts';
 import { element, make, on, onEscape, run, say, tryAgain, warn } from './dom.ts';
+import { leaveEdition } from './edition.ts';
 import { showFilters, type FilterContext } from './filters.ts';
 import { toggleTake } from './get-all.ts';
 import { findPlace } from './jump.ts';
@@ -66,6 +67,7 @@ export function readAgain(): boolean {
 /** Ends the work of the shown view, for another part of the page. */
 export function leaveData(): void {
   leave.abort();
+  leaveEdition();
   closeTable();
   hideDetail();
 }

@@ -26,6 +26,7 @@ interface Links {
   readonly values?: string;
   readonly changes?: string;
   readonly exports?: string;
+  readonly edition?: string;
 }
 
 /** A form of query that an index answers: a value for each filter, in the order of the index, and an order. */
@@ -49,7 +50,7 @@ export function isCounted({ formats }: Resource): boolean {
 }
 
 /** Segments behind a resource that are no keys. */
-const TAKEN = new Set(['stream', 'partitions', 'values', 'changes']);
+const TAKEN = new Set(['stream', 'partitions', 'values', 'changes', 'edition']);
 
 export function rowUrl({ links }: Resource, key: string): string {
   const code = key.charCodeAt(0).toString(16).toUpperCase();

@@ -12,6 +12,19 @@ export function sizeOf(bytes: number): string {
   return `${(bytes / 1e9).toFixed(2)} GB`;
 }
 
+const UNITS = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+] as const;
+
+/** How long ago a time is: `5 minutes ago`. Milliseconds since 1970. */
+export function agoOf(at: number, now: number): string {
+  const passed = Math.max(0, now - at);
+  const [unit, ms] = UNITS.find(([, one]) => passed >= one) ?? (['second', 1000] as const);
+  return new Intl.RelativeTimeFormat(undefined, { numeric: 'always' }).format(-Math.floor(passed / ms), unit);
+}
+
 /** `1 row`, `2 rows`. */
 export function rowsOf(count: number): string {
   return `${counted(count)} ${count === 1 ? 'row' : 'rows'}`;

@@ -83,7 +83,7 @@ async function show(page: Page, url: string, part: Part, width: number): Promise
     .waitFor();
   if (part === 'row') await page.locator('#row-3').click();
   if (part === 'take') await page.getByRole('button', { name: 'Get all of it' }).click();
-  if (part === 'take' && width > 500) await page.locator('#programs').getByText('polars').click();
+  if (part === 'take' && width > 500) await page.locator('#snippet-programs').getByText('polars').click();
 }
 
 /** A stream of the catalogue that was cut once, and its end. */

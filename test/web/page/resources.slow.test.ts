@@ -139,7 +139,7 @@ explorer(start, (test) => {
     const path = '/orders/stream?status=gr%C3%B6%C3%9Fe&createdAt.gte=2026-01-10&sort=createdAt_desc';
     const expected = await (await server.get(path)).text();
     const code = async (title: string) => {
-      await page.locator('#programs').getByText(title, { exact: true }).click();
+      await page.locator('#snippet-programs').getByText(title, { exact: true }).click();
       return (await page.textContent('#snippet-code')) ?? '';
     };
     const shell = (await code('curl')).replace('-o orders.ndjson', '');
@@ -163,7 +163,7 @@ explorer(start, (test) => {
       assert.ok((await code(title)).includes(`sluice.rows('${server.url}${path}')`), title);
     const frames = await code('pandas');
     await page.keyboard.press('ArrowRight');
-    assert.equal(await page.locator('#programs label:has(:checked)').textContent(), 'polars');
+    assert.equal(await page.locator('#snippet-programs label:has(:checked)').textContent(), 'polars');
     const python = program(t, ['python3', '/usr/bin/python3'], ['-c', 'import pandas']);
     if (python === null) return;
     const env = { ...process.env, PYTHONPATH: join(import.meta.dirname, '../../../clients/python/src') };

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import socketserver
 import subprocess
+import sys
 import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,13 +32,60 @@ def free_port() -> int:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a server with the sample catalogue, on the embedded store."""
+    """The URL of a server with the sample catalogue and editions of it, on the embedded store."""
     given = os.environ.get("SLUICE_URL")
     if given:
         yield given
         return
-    with start_server(tmp_path_factory.mktemp("server"), {}) as url:
+    folder = tmp_path_factory.mktemp("server")
+    (folder / "resources.json").write_text(
+        json.dumps({"resources": {"items": {"editions": {"every": "2 s", "formats": ["ndjson.gz", "parquet"]}}}})
+    )
+    own = {"RESOURCES_FILE": str(folder / "resources.json"), "FILES": folder.as_uri(), "SAMPLE": "on"}
+    with start_server(folder, own) as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def table(server: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the editions of items, which is a Delta table."""
+    if os.environ.get("SLUICE_URL"):
+        pytest.skip("the files of another server are not here")
+    wait_for_edition(f"{server}/items/edition")
+    (folder,) = tmp_path_factory.getbasetemp().glob("server[0-9]*/editions/items")
+    return folder
+
+
+def wait_for_edition(url: str) -> None:
+    """Returns when a server has made an edition of a resource, which has rows."""
+    until = time.monotonic() + 90
+    while True:
+        try:
+            with urllib.request.urlopen(url, timeout=5) as answer:
+                if json.load(answer)["rows"] > 0:
+                    return
+        except OSError:
+            pass  # 503: it is being made
+        assert time.monotonic() < until, "there is an edition in time"
+        time.sleep(0.1)  # there is no event to wait for in another process
+
+
+@pytest.fixture
+def duckdb_extensions(tmp_path: Path) -> dict[str, str]:
+    """What has a program of Python use a release of DuckDB with its extensions for URLs and Delta tables.
+
+    SLUICE_HTTPFS names a folder with that release and the wheels of the extensions.
+    """
+    folder = os.environ.get("SLUICE_HTTPFS")
+    if folder is None:
+        if os.environ.get("REQUIRE_ALL"):
+            pytest.fail("REQUIRE_ALL is set, but SLUICE_HTTPFS is not")
+        pytest.skip("there are no extensions of DuckDB: SLUICE_HTTPFS names their folder")
+    settings = {"PYTHONPATH": os.pathsep.join([folder, os.environ.get("PYTHONPATH", "")]), "HOME": str(tmp_path)}
+    for extension in Path(folder).glob("duckdb_extension_*/extensions/*/*.duckdb_extension"):
+        install = f"import duckdb; duckdb.sql(\"INSTALL '{extension}'\")"
+        subprocess.run([sys.executable, "-c", install], env={**os.environ, **settings}, check=True, timeout=60)
+    return settings
 
 
 @pytest.fixture(scope="session")
@@ -83,7 +132,10 @@ def _wait_until_ready(url: str, process: subprocess.Popen[bytes], log: Path) -> 
 
 
 class Cutter(socketserver.ThreadingTCPServer):
-    """Forwards to a server, and cuts connection n after `after(n)` bytes of its answer. None cuts nothing."""
+    """Forwards to a server, and cuts connection n after `after(n)` bytes of its answer. None cuts nothing.
+
+    `requests`: the first line of each request.
+    """
 
     allow_reuse_address = True
     daemon_threads = True
@@ -94,6 +146,7 @@ class Cutter(socketserver.ThreadingTCPServer):
         self._after = after
         self._lock = threading.Lock()
         self.connections = 0
+        self.requests: list[str] = []
         super().__init__(("127.0.0.1", 0), socketserver.BaseRequestHandler)
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
 
@@ -103,16 +156,18 @@ class Cutter(socketserver.ThreadingTCPServer):
             left = self._after(self.connections)
             self.connections += 1
         with socket.create_connection(self._target) as upstream:
-            threading.Thread(target=_forward, args=(request, upstream), daemon=True).start()
+            threading.Thread(target=_forward, args=(request, upstream, self.requests), daemon=True).start()
             while data := upstream.recv(65536):
                 request.sendall(data if left is None else data[:left])
                 if left is not None and (left := left - len(data)) <= 0:
                     return
 
 
-def _forward(source: socket.socket, target: socket.socket) -> None:
+def _forward(source: socket.socket, target: socket.socket, requests: list[str]) -> None:
     try:
         while data := source.recv(65536):
+            if data.startswith(b"GET "):
+                requests.append(data.partition(b"\r\n")[0].decode())
             target.sendall(data)
     except OSError:
         return  # either side has gone
@@ -121,19 +176,18 @@ def _forward(source: socket.socket, target: socket.socket) -> None:
 @pytest.fixture
 def cutter(server: str) -> Iterator[Callable[[Callable[[int], int | None]], Cutter]]:
     """Starts proxies that cut."""
-    started: list[Cutter] = []
+    with ExitStack() as started:
+        yield lambda after: started.enter_context(start_cutter(server, after))
 
-    def start(after: Callable[[int], int | None]) -> Cutter:
-        proxy = Cutter(server, after)
-        proxy.handle_error = lambda request, client_address: None  # type: ignore[method-assign]
-        threading.Thread(target=proxy.serve_forever, daemon=True).start()
-        started.append(proxy)
-        return proxy
 
-    yield start
-    for proxy in started:
-        proxy.shutdown()
-        proxy.server_close()
+@contextmanager
+def start_cutter(target: str, after: Callable[[int], int | None] = lambda n: None) -> Iterator[Cutter]:
+    proxy = Cutter(target, after)
+    proxy.handle_error = lambda request, client_address: None  # type: ignore[method-assign]
+    threading.Thread(target=proxy.serve_forever, daemon=True).start()
+    yield proxy
+    proxy.shutdown()
+    proxy.server_close()
 
 
 @pytest.fixture

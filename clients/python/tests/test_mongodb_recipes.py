@@ -97,18 +97,8 @@ def test_mongodb_to_duckdb(shop: Shop, place: str, tmp_path: Path) -> None:
 
 
 @with_and_without_a_key
-def test_duckdb_reads_the_urls(shop: Shop, place: str, tmp_path: Path) -> None:
-    """SLUICE_HTTPFS names a folder with the wheel duckdb-extension-httpfs and the release of DuckDB that it is for."""
-    folder = os.environ.get("SLUICE_HTTPFS")
-    if folder is None:
-        if os.environ.get("REQUIRE_ALL"):
-            pytest.fail("REQUIRE_ALL is set, but SLUICE_HTTPFS is not")
-        pytest.skip("there is no extension httpfs of DuckDB: SLUICE_HTTPFS names its folder")
-    (extension,) = Path(folder).glob("duckdb_extension_httpfs/extensions/*/httpfs.duckdb_extension")
-    more = {"PYTHONPATH": os.pathsep.join([folder, os.environ.get("PYTHONPATH", "")]), "HOME": str(tmp_path)}
-    install = f"import duckdb; duckdb.sql(\"INSTALL '{extension}'\")"
-    subprocess.run([sys.executable, "-c", install], env={**os.environ, **more}, check=True, timeout=60)
-    printed = _run(shop, place, tmp_path, "MongoDB to DuckDB", 1, **more).splitlines()
+def test_duckdb_reads_the_urls(shop: Shop, place: str, tmp_path: Path, duckdb_extensions: dict[str, str]) -> None:
+    printed = _run(shop, place, tmp_path, "MongoDB to DuckDB", 1, **duckdb_extensions).splitlines()
     counts, weight, total = printed[0], printed[1], printed[2]
     assert dict(literal_eval(counts)) == Counter(row["status"] for row in shop.rows)
     assert literal_eval(weight) == [(sum(row["weight"] for row in shop.rows),)]

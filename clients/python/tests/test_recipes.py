@@ -14,10 +14,12 @@ import pytest
 
 import sluice_client as sluice
 
-from .conftest import REPOSITORY
+from .conftest import REPOSITORY, wait_for_edition
 
 _BLOCK = re.compile(r"```(python|sh|js)\n(.*?)```\n\n```text\n(.*?)```", re.DOTALL)
 _DOCUMENT = (REPOSITORY / "docs" / "clients.md").read_text()
+# Where the document has the files of editions.
+_TABLE = "/var/lib/sluice/editions/items"
 _RECIPES = [(language, code, printed) for language, code, printed in _BLOCK.findall(_DOCUMENT)]
 
 
@@ -27,9 +29,14 @@ def test_each_recipe_shows_what_it_prints() -> None:
 
 @pytest.mark.parametrize(("language", "code", "printed"), _RECIPES, ids=[code[:30] for _, code, _ in _RECIPES])
 def test_a_recipe_prints_what_the_document_says(
-    server: str, tmp_path: Path, language: str, code: str, printed: str
+    request: pytest.FixtureRequest, server: str, tmp_path: Path, language: str, code: str, printed: str
 ) -> None:
     program = code.replace("http://127.0.0.1:3000", server)
+    if "/edition" in code:
+        wait_for_edition(f"{server}/items/edition")
+    if _TABLE in code:
+        program = program.replace(_TABLE, str(request.getfixturevalue("table")))
+    more: dict[str, str] = request.getfixturevalue("duckdb_extensions") if "INSTALL" in code else {}
     if language == "js":
         # The package under its own name, as where it is installed, and the client that the server hands out.
         with urllib.request.urlopen(f"{server}/clients/sluice.mjs") as client:
@@ -45,6 +52,7 @@ def test_a_recipe_prints_what_the_document_says(
         "DLT_DATA_DIR": str(tmp_path),
         "DLT_TELEMETRY": "0",
         "RUNTIME__DLTHUB_TELEMETRY": "false",
+        **more,
     }
     done = subprocess.run(arguments, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

@@ -16,6 +16,7 @@ const metrics = new Metrics();
 metrics.watch({
   openStreams: () => 0,
   runningExports: () => 0,
+  editions: () => new Map(),
   exports: () => ({}),
   overloaded: () => false,
   transcodedMs: () => 0,

@@ -14,6 +14,7 @@ import { ChunkFiles } from './chunk-files.ts';
 import { DeltaLines } from './delta-lines.ts';
 import { EditionFiles, type Work } from './edition-files.ts';
 import { parquetOf } from './delta/parquet.ts';
+import type { Attempt } from './meter.ts';
 import { Ranges } from './ranges.ts';
 import { EditionReader } from './reader.ts';
 import { placeOf, placeText, type EditionRecord, type EditionTable, type KeptPlace } from './record.ts';
@@ -40,7 +41,8 @@ interface BuildOptions {
   readonly objects: ObjectStore;
   readonly transcoder: Transcoder;
   readonly signal: AbortSignal;
-  readonly onRows: (rows: number, bytes: number) => void;
+  /** Counts what is read and stored, and says how far a walk has come. */
+  readonly attempt: Attempt;
   readonly walkMs?: number;
 }
 
@@ -55,8 +57,6 @@ export interface BuiltEdition {
   readonly place: string;
   readonly form: string;
   readonly table: EditionTable | null;
-  readonly read: number;
-  readonly stored: number;
 }
 
 /** Makes the edition that follows that of a record, and stores its files. It is not visible before the record has it. */
@@ -109,7 +109,7 @@ async function newStart(options: BuildOptions): Promise<Start> {
 }
 
 async function buildFrom(record: EditionRecord, options: TableOptions, start: Start): Promise<BuiltEdition> {
-  const { resource, form, objects, transcoder, signal, onRows, walkMs, table } = options;
+  const { resource, form, objects, transcoder, signal, attempt, walkMs, table } = options;
   const files = new EditionFiles(objects, resource.name);
   const { ranges, from, delta, isWalk } = start;
   const chunkFiles = new ChunkFiles({
@@ -118,7 +118,9 @@ async function buildFrom(record: EditionRecord, options: TableOptions, start: St
     formats: form.formats,
     ...(table && { parquet: parquetIn(table) }),
     kept: await keptSizes(record, files, table),
+    attempt,
   });
+  if (isWalk) attempt.walk = await beginningOf(ranges, resource, signal);
   const walked = async (place: KeptPlace['place']): Promise<void> => {
     if (!isWalk) return;
     await files.saveWork({
@@ -141,20 +143,23 @@ async function buildFrom(record: EditionRecord, options: TableOptions, start: St
     ...from,
     delta,
     walked,
-    onRows,
+    attempt,
     ...(walkMs !== undefined && { walkMs }),
   });
   const at = await reader.run();
   const made = { place: reader.place, identity: from.identity };
   const head = await putHead(record, options, { chunks: ranges.chunks, delta, at, made });
-  return {
-    head,
-    place: placeText(made),
-    form: formOf(options),
-    table,
-    read: reader.read,
-    stored: chunkFiles.stored,
-  };
+  return { head, place: placeText(made), form: formOf(options), table };
+}
+
+/** How far a walk has come that begins, or goes on. */
+async function beginningOf({ begun }: Ranges, { rows }: Resource, signal: AbortSignal) {
+  const { rows: of, is } = await rows.count(BY_ID, 'estimated', signal);
+  return { rows: sumOf(begun, 'rows'), of: is === 'atLeast' ? null : of, bytes: sumOf(begun, 'bytes') };
+}
+
+function sumOf(chunks: readonly ChunkEntry[], of: 'rows' | 'bytes'): number {
+  return chunks.reduce((sum, chunk) => sum + chunk[of], 0);
 }
 
 function parquetIn({ schema }: EditionTable) {
@@ -215,8 +220,8 @@ async function putHead(
     resource: resource.name,
     sequence: before ? before.sequence + (isSameTable ? 0 : 1) : 0,
     at: new Date(at).toISOString(),
-    rows: chunks.reduce((sum, chunk) => sum + chunk.rows, 0),
-    bytes: chunks.reduce((sum, chunk) => sum + chunk.bytes, 0),
+    rows: sumOf(chunks, 'rows'),
+    bytes: sumOf(chunks, 'bytes'),
     crc32: crcOf(chunks).toString(16).padStart(8, '0'),
     changes: changes ?? '',
     target: form.target,

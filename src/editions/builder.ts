@@ -1,21 +1,19 @@
 import { randomBytes } from 'node:crypto';
-import { AppError } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Resource } from '../resources/query/resource.ts';
 import type { Transcoder } from '../rows/rows.ts';
 import type { ObjectStore } from '../store/objects.ts';
+import { Beat } from './beat.ts';
 import { build, type BuiltEdition, type EditionForm } from './build.ts';
 import { DeltaLog } from './delta/log.ts';
 import { EditionFiles } from './edition-files.ts';
-import type { EditionMeter } from './meter.ts';
+import type { Attempt, EditionMeter } from './meter.ts';
 import { leavingBehind, publishHead, sweep } from './publish.ts';
 import { EditionLeaseLostError, type EditionRecord, type EditionRecords } from './record.ts';
 import { tablesWith } from './table.ts';
 import { TablePublisher } from './table-publisher.ts';
 
-/** How often the lease is renewed within its time, and how often files are looked through for those that may go. */
-const BEATS_A_LEASE = 4;
-const BEAT_MS = 1_000;
+/** How often files are looked through for those that may go. Milliseconds. */
 const SWEEP_MS = 10 * 60_000;
 const FIRST_BACKOFF_MS = 1_000;
 const LONGEST_BACKOFF_MS = 60_000;
@@ -66,7 +64,7 @@ export class EditionBuilder {
       if (dueIn(one, now()) > 0) return one;
       return { ...one, lease: { token, until: now() + leaseMs }, isAsked: false };
     });
-    meter.of(name).head = record.head;
+    meter.note(name, record);
     if (record.lease?.token !== token) return dueIn(record, now());
     try {
       await this.#attempt(source, record, token, stop);
@@ -85,28 +83,30 @@ export class EditionBuilder {
   ): Promise<void> {
     const { records, now, log, meter } = this.#options;
     const { name } = source.resource;
-    const abort = new AbortController();
-    const signal = AbortSignal.any([abort.signal, stop]);
-    const beat = this.#startBeat(name, record, token, abort);
+    const began = now();
+    const attempt = meter.begin(name);
+    const beat = new Beat({ ...this.#options, resource: name, lease: record.lease, token, attempt });
+    const signal = AbortSignal.any([beat.lost, stop]);
     try {
       if (record.head && !record.isPublished) await this.#publish(source, record, token, signal);
-      const built = await this.#build(source, record, signal, beat.onRows);
+      const built = await this.#build(source, record, signal, attempt);
       await beat.end();
       signal.throwIfAborted();
       const committed = await records.advance(name, token, (one) => commit(one, built, source, now()));
-      meter.of(name).head = built.head;
+      meter.note(name, committed);
       await new EditionFiles(this.#options.objects, name).saveWork(null);
       await this.#publish(source, committed, token, signal);
-      await records.advance(name, token, (one) => ({ ...one, lease: null }));
+      const over = await records.advance(name, token, (one) => ended(one, now() - began));
+      meter.note(name, over);
     } catch (error) {
       await beat.end();
       const reason: unknown = signal.aborted ? signal.reason : error;
       if (reason instanceof EditionLeaseLostError) throw reason;
       if (!stop.aborted && !(error instanceof EditionLeaseLostError)) {
-        meter.of(name).failures++;
+        meter.failed(name);
         log.warn({ resource: name, err: reason }, 'an edition could not be made');
       }
-      await records.advance(name, token, (one) => failed(one, now(), stop.aborted));
+      await records.advance(name, token, (one) => failed(ended(one, now() - began), now(), stop.aborted));
     }
   }
 
@@ -114,16 +114,14 @@ export class EditionBuilder {
     { resource, form }: EditionSource,
     record: EditionRecord,
     signal: AbortSignal,
-    onRows: (rows: number, bytes: number) => void,
+    attempt: Attempt,
   ): Promise<BuiltEdition> {
-    const { objects, transcoder, log, meter, walkMs } = this.#options;
+    const { objects, transcoder, log, walkMs } = this.#options;
     const began = performance.now();
     const walk = walkMs === undefined ? {} : { walkMs };
-    const built = await build(record, { resource, form, objects, transcoder, signal, onRows, ...walk });
-    const { head, read, stored } = built;
-    const counts = meter.of(resource.name);
-    counts.read += read;
-    counts.stored += stored;
+    const built = await build(record, { resource, form, objects, transcoder, signal, attempt, ...walk });
+    const { head } = built;
+    const { read, stored } = attempt;
     const ms = Math.round(performance.now() - began);
     if (head.edition !== record.head?.edition)
       log.info(
@@ -151,46 +149,6 @@ export class EditionBuilder {
       await sweep(record, options);
     }
     await records.advance(name, token, (one) => ({ ...one, isPublished: true }));
-  }
-
-  /** Renews the lease and saves the progress of a first edition until `end`. A lease that is lost ends the attempt. */
-  #startBeat(name: string, record: EditionRecord, token: string, attempt: AbortController) {
-    const { records, now, leaseMs, pause } = this.#options;
-    const ended = new AbortController();
-    let until = record.lease?.until ?? 0;
-    let rows = 0;
-    let bytes = 0;
-    const renew = async (): Promise<void> => {
-      const next = now() + leaseMs;
-      const progress = record.head ? null : { rows, of: null, bytes };
-      await records.advance(name, token, (one) => ({ ...one, progress, lease: { token, until: next } }));
-      until = next;
-    };
-    const pauses = () =>
-      pause(Math.min(BEAT_MS, leaseMs / BEATS_A_LEASE), ended.signal).then(
-        () => true,
-        () => false,
-      );
-    const run = async (): Promise<void> => {
-      while (await pauses())
-        try {
-          await renew();
-        } catch (error) {
-          const isAway = error instanceof AppError && error.code === 'store-unavailable';
-          if (!isAway || until <= now()) attempt.abort(error);
-        }
-    };
-    const running = run();
-    return {
-      onRows: (more: number, moreBytes: number): void => {
-        rows += more;
-        bytes += moreBytes;
-      },
-      end: async (): Promise<void> => {
-        ended.abort();
-        await running;
-      },
-    };
   }
 }
 
@@ -220,8 +178,12 @@ function commit(
   };
 }
 
+function ended(record: EditionRecord, lastMs: number): EditionRecord {
+  return { ...record, lease: null, lastMs };
+}
+
 function failed(record: EditionRecord, now: number, isStopped: boolean): EditionRecord {
   const failures = record.failures + (isStopped ? 0 : 1);
   const backoff = Math.min(FIRST_BACKOFF_MS * 2 ** (failures - 1), LONGEST_BACKOFF_MS);
-  return { ...record, lease: null, failures, dueAt: isStopped ? now : now + backoff };
+  return { ...record, failures, dueAt: isStopped ? now : now + backoff };
 }

@@ -5,6 +5,7 @@ import { crc32 } from '../pipeline/crc32.ts';
 import { pieceCodecs, type Compression } from '../pipeline/pieces.ts';
 import type { ObjectStore } from '../store/objects.ts';
 import { idTextAt } from './id-text.ts';
+import type { Attempt } from './meter.ts';
 import type { CutRows } from './row-cutter.ts';
 
 const PIECE_BYTES = 1 << 19;
@@ -23,13 +24,12 @@ interface ChunkFilesOptions {
     { readonly schema: string; readonly make: (rows: Uint8Array) => Promise<Uint8Array> } | undefined;
   /** The sizes of the files of chunks of editions that are kept, by name. They are there, and stay. */
   readonly kept: ReadonlyMap<string, ChunkEntry['sizes']>;
+  readonly attempt: Pick<Attempt, 'chunkStored'>;
 }
 
 /** Stores chunks. A file that no kept edition names is put even if it is there: it is then not removed for an hour. */
 export class ChunkFiles {
   readonly #options: ChunkFilesOptions;
-  /** The chunks that were put. */
-  stored = 0;
 
   constructor(options: ChunkFilesOptions) {
     this.#options = options;
@@ -51,7 +51,7 @@ export class ChunkFiles {
   }
 
   async #sizes(name: string, text: Uint8Array): Promise<Readonly<Record<string, number>>> {
-    const { kept, formats, objects, resource, parquet } = this.#options;
+    const { kept, formats, objects, resource, parquet, attempt } = this.#options;
     const known = kept.get(name) ?? {};
     const sizes: Record<string, number> = {};
     const missing = formats.filter((format) => known[format] === undefined);
@@ -63,7 +63,7 @@ export class ChunkFiles {
       await objects.put(`${resource}/chunks/${chunkFile(name, format, parquet?.schema)}`, bytes);
       sizes[format] = bytes.length;
     }
-    if (missing.length > 0) this.stored++;
+    if (missing.length > 0) attempt.chunkStored();
     return sizes;
   }
 }

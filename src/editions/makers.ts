@@ -2,6 +2,7 @@ import { AppError, changesUnsupported } from '../base/errors.ts';
 import type { EditionHead } from '../base/edition/head.ts';
 import type { EditionBuilder, BuilderOptions, EditionSource } from './builder.ts';
 import type { Editions, MakingProgress, NewestEdition } from './editions.ts';
+import type { EditionMeter } from './meter.ts';
 import type { EditionRecord } from './record.ts';
 import type { Resource } from '../resources/query/resource.ts';
 
@@ -13,6 +14,7 @@ const FRESH_MS = 1_000;
 
 interface MakersOptions extends Pick<BuilderOptions, 'records' | 'objects' | 'pause' | 'log'> {
   readonly builder: Pick<EditionBuilder, 'work'>;
+  readonly meter: Pick<EditionMeter, 'note'>;
   /** The resources with editions, as of now, by name. */
   readonly sources: () => ReadonlyMap<string, EditionSource>;
   readonly isPublic: (resource: string) => boolean;
@@ -31,14 +33,14 @@ export class EditionMakers implements Editions {
   /** Whether the collections have changes, as far as it is known. Without them there are no editions. */
   readonly #support = new WeakMap<Resource, true | AppError>();
   readonly #stop = new AbortController();
-  readonly #working: Promise<void>;
+  readonly #working: Promise<unknown>;
   /** Ends the rest between looks. */
   #wake = new AbortController();
 
   constructor(options: MakersOptions) {
     this.objects = options.objects;
     this.#options = options;
-    this.#working = this.#workAgainAndAgain();
+    this.#working = Promise.all([this.#workAgainAndAgain(), this.#watchAgainAndAgain()]);
   }
 
   declared(resource: string): boolean {
@@ -88,6 +90,27 @@ export class EditionMakers implements Editions {
       const ms = await this.#work();
       await pause(ms, AbortSignal.any([this.#stop.signal, this.#wake.signal])).catch(() => undefined);
     }
+  }
+
+  /** Notes the records for the metrics. Work on one resource may take hours, and other processes work, too. */
+  async #watchAgainAndAgain(): Promise<void> {
+    const { pause } = this.#options;
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      await this.#watch(signal);
+      await pause(LOOK_MS, signal).catch(() => undefined);
+    }
+  }
+
+  async #watch(signal: AbortSignal): Promise<void> {
+    const { sources, records, meter, log } = this.#options;
+    for (const name of sources().keys())
+      try {
+        meter.note(name, await records.get(name, signal));
+      } catch (error) {
+        if (!signal.aborted && !(error instanceof AppError))
+          log.error({ resource: name, err: error }, 'the record of editions could not be read');
+      }
   }
 
   /** Whether a collection has changes. Logs once when it does not. Rejects while the store is away. */

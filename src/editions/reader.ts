@@ -8,6 +8,7 @@ import type { RowReader, Snapshot } from '../store/collection.ts';
 import type { Plan } from '../store/plan.ts';
 import type { ChunkFiles } from './chunk-files.ts';
 import type { DeltaLines } from './delta-lines.ts';
+import type { Attempt } from './meter.ts';
 import type { Ranges, Run } from './ranges.ts';
 import { RowCutter, type CutRows } from './row-cutter.ts';
 
@@ -38,15 +39,12 @@ interface ReaderOptions {
   readonly delta: DeltaLines | null;
   /** Called at each rest of a walk, with all that it has read stored, so that another process can go on there. */
   readonly walked: (place: FeedPlace) => Promise<void>;
-  /** Called with rows that are read. */
-  readonly onRows: (rows: number, bytes: number) => void;
+  readonly attempt: Pick<Attempt, 'chunkRead'>;
   readonly walkMs?: number;
 }
 
 /** Makes all ranges clean as of one place. */
 export class EditionReader {
-  /** The chunks that were read. */
-  read = 0;
   readonly #options: ReaderOptions;
   #place: FeedPlace;
 
@@ -161,12 +159,11 @@ export class EditionReader {
   }
 
   async #store(cut: CutRows, store: (chunk: Awaited<ReturnType<ChunkFiles['add']>>) => void): Promise<void> {
-    const { delta, files, onRows, signal } = this.#options;
+    const { delta, files, attempt, signal } = this.#options;
     signal.throwIfAborted();
     delta?.met(cut.text);
-    this.read++;
     store(await files.add(cut));
-    onRows(cut.rows, cut.text.length);
+    attempt.chunkRead(cut.rows, cut.text.length);
   }
 
   /** The batches behind a row: as many rows as are expected, and then a few at a time. */

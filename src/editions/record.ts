@@ -38,8 +38,11 @@ export interface EditionRecord {
   readonly dueAt: number;
   /** When one was asked for behind the time of the one under way. */
   readonly isAsked: boolean;
+  /** How far a walk over all rows has come. Null: none is under way. */
   readonly progress: { readonly rows: number; readonly of: number | null; readonly bytes: number } | null;
   readonly failures: number;
+  /** How long the last attempt took that ended, in milliseconds. Null: none has. */
+  readonly lastMs: number | null;
 }
 
 /** The columns of a resource's chunks of Parquet. */
@@ -61,6 +64,7 @@ const NEW: EditionRecord = {
   isAsked: false,
   progress: null,
   failures: 0,
+  lastMs: null,
 };
 
 /** Another process makes the editions of the resource. This one is over and must change nothing. */

@@ -117,6 +117,7 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
       openStreams: () => access.streams.open,
       runningExports: () => exports?.exporter.running ?? 0,
       exports: () => exports?.exporter.counts ?? {},
+      editions: () => editions?.meter.values(Date.now()) ?? new Map(),
       overloaded: () => access.guard.overloaded,
       transcodedMs: () => transcoder.busyMs(),
       settingsFaults: () => ({

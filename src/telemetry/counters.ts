@@ -10,7 +10,7 @@ export interface MetricJson {
   readonly name: string;
   readonly help: string;
   readonly type: 'counter' | 'gauge' | 'histogram';
-  readonly aggregator: 'sum' | 'max';
+  readonly aggregator: 'sum' | 'max' | 'min';
   readonly values: readonly {
     readonly value: number;
     readonly labels: Readonly<Record<string, string | number>>;

@@ -11,6 +11,8 @@ interface MetricSources {
   readonly runningExports: () => number;
   /** The number of exports by state. All processes on one store report the same, but for a few seconds. */
   readonly exports: () => Readonly<Record<string, number>>;
+  /** The values of each resource that has editions. Values of records are the same in all processes, but for a few seconds. */
+  readonly editions: () => ReadonlyMap<string, EditionValues>;
   readonly overloaded: () => boolean;
   /** The time in which rows were transcoded, in milliseconds. */
   readonly transcodedMs: () => number;
@@ -48,6 +50,16 @@ const HELP = {
   sluice_exports_running: 'Exports that are running now',
   sluice_exports:
     'Exports in the store, by state: queued, running, complete, failed, cancelled; up to a minute old, and the same in all processes',
+  sluice_edition_age_seconds: 'Seconds since the rows of the newest edition were so, by resource',
+  sluice_edition_sequence: 'The number of the newest edition, by resource',
+  sluice_edition_rows: 'Rows of the newest edition, by resource',
+  sluice_edition_attempt_seconds: 'Seconds that the last attempt at an edition took, by resource',
+  sluice_edition_failures_total: 'Attempts at an edition that failed, by resource',
+  sluice_edition_chunks_read_total: 'Chunks of editions that were read from the store, by resource',
+  sluice_edition_chunks_stored_total: 'Chunks of editions of which files were stored, by resource',
+  sluice_edition_walk_rows: 'Rows that a walk over a whole resource for an edition has read, by resource',
+  sluice_edition_walk_expected_rows:
+    'Rows of the resource when that walk began, by the estimate of the store, by resource',
   sluice_streams_open: 'Open streams',
   sluice_streams_stalled: 'Open streams whose client reads nothing',
   sluice_transcode_seconds_total: 'Seconds in which rows were turned into JSON, CSV or Arrow',
@@ -55,6 +67,22 @@ const HELP = {
     'Seconds that streams waited until their client took more, added up over all streams, those that wait now included',
 } as const;
 type Name = keyof typeof HELP;
+
+/** The metrics of editions. Values that all processes have are joined to the newest, those that each counts are added. */
+const OF_EDITIONS = {
+  age: ['sluice_edition_age_seconds', 'gauge', 'min'],
+  sequence: ['sluice_edition_sequence', 'gauge', 'max'],
+  rows: ['sluice_edition_rows', 'gauge', 'max'],
+  attempt: ['sluice_edition_attempt_seconds', 'gauge', 'max'],
+  failures: ['sluice_edition_failures_total', 'counter', 'sum'],
+  read: ['sluice_edition_chunks_read_total', 'counter', 'sum'],
+  stored: ['sluice_edition_chunks_stored_total', 'counter', 'sum'],
+  walked: ['sluice_edition_walk_rows', 'gauge', 'max'],
+  expected: ['sluice_edition_walk_expected_rows', 'gauge', 'max'],
+} as const satisfies Record<string, readonly [Name, MetricJson['type'], MetricJson['aggregator']]>;
+
+/** What is known of the editions of a resource. Absent: it is not known, or there is none. */
+export type EditionValues = Readonly<Partial<Record<keyof typeof OF_EDITIONS, number>>>;
 
 type Metric = Omit<MetricJson, 'values'> & { readonly values: () => MetricJson['values'] };
 
@@ -141,10 +169,22 @@ export class Metrics {
     list.add('sluice_settings_faults', { type: 'gauge', aggregator: 'max', values: bySetting });
     list.read('sluice_exports_running', runningExports);
     list.add('sluice_exports', { type: 'gauge', aggregator: 'max', values: byState });
+    this.#watchEditions(sources);
     list.read('sluice_streams_open', openStreams);
     list.read('sluice_streams_stalled', () => this.#parked);
     list.read('sluice_transcode_seconds_total', () => transcodedMs() / 1000, 'counter');
     list.read('sluice_socket_wait_seconds_total', () => this.#waiting(0) / 1000, 'counter');
+  }
+
+  #watchEditions({ editions }: Pick<MetricSources, 'editions'>): void {
+    for (const [of, [name, type, aggregator]] of Object.entries(OF_EDITIONS)) {
+      const values = () =>
+        [...editions()].flatMap(([resource, all]) => {
+          const value = all[of as keyof EditionValues];
+          return value === undefined ? [] : [{ value, labels: { resource } }];
+        });
+      this.#list.add(name, { type, aggregator, values });
+    }
   }
 
   began(): void {

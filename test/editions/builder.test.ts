@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { EditionMakers } from '../../src/editions/makers.ts';
+import type { EditionRecord } from '../../src/editions/record.ts';
 import { sweep } from '../../src/editions/publish.ts';
 import { Int32 } from '../../src/store/values/bson.ts';
 import { EditionMaker, HOUR_MS, rowsOfEdition } from '../support/editions/edition-maker.ts';
 import { MemoryObjects } from '../support/editions/memory-objects.ts';
 import { twoHandles } from '../support/exports/export-worker.ts';
 import { onStores } from '../support/process/each-server.ts';
+import { until } from '../support/store/changes.ts';
 import { makeItem } from '../support/store/items.ts';
 
 const row = (id: number, note: string) => makeItem(new Int32(id), 'b', new Int32(1), note).bytes;
@@ -115,6 +117,49 @@ onStores(
       },
     );
 
+    testStore(
+      'a walk says of how many rows how far it has come, and one that goes on begins with what is there',
+      async ({ objects, maker }) => {
+        const { signal } = new AbortController();
+        const known = () => maker.meter.values(maker.time + 2_000).get('items') ?? {};
+        /** The progress that a beat notes when the walk rests for the third time, which then fails. */
+        const stopAtThirdRest = async (before = 0) => {
+          let rests = 0;
+          const noted: NonNullable<EditionRecord['progress']>[] = [];
+          objects.before = async (path) => {
+            if (!path.endsWith('work.json') || ++rests < 3) return;
+            await until('the progress is noted', async () => {
+              maker.beat();
+              const { progress } = await maker.records.get('items', signal);
+              if (!progress || progress.rows <= before) return false;
+              noted.push(progress);
+              return true;
+            });
+            throw new Error('killed');
+          };
+          await maker.make();
+          return noted[0] ?? assert.fail();
+        };
+        const first = await stopAtThirdRest();
+        assert.ok(first.rows > 0 && first.rows < 50, `${first.rows} rows`);
+        assert.ok(first.bytes > first.rows * 20);
+        assert.equal(first.of, 100);
+        const { read = 0, stored, failures } = known();
+        assert.ok(read >= 3);
+        assert.deepEqual([stored, failures], [read, 1]);
+        objects.before = () => undefined;
+        const second = await stopAtThirdRest(first.rows);
+        assert.ok(second.rows > first.rows, `${second.rows} rows behind ${first.rows}`);
+        objects.before = () => undefined;
+        await maker.make();
+        const { age, attempt, walked, ...rest } = known();
+        assert.ok(age !== undefined && age >= 2, String(age));
+        assert.ok(attempt !== undefined);
+        assert.equal(walked, undefined);
+        assert.deepEqual([rest.sequence, rest.rows, rest.failures], [0, 100, 2]);
+      },
+    );
+
     testStore('who has lost the lease writes no head', async ({ objects, maker, other }) => {
       let own: Awaited<ReturnType<typeof other.head>> = null;
       objects.before = async (path) => {
@@ -166,6 +211,7 @@ onStores(
         const rests = new AbortController();
         const makers = new EditionMakers({
           records: maker.records,
+          meter: maker.meter,
           objects,
           builder: {
             work: async () => {

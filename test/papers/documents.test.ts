@@ -85,6 +85,7 @@ async function metrics() {
   all.watch({
     openStreams: () => 0,
     runningExports: () => 0,
+    editions: () => new Map(),
     exports: () => ({}),
     overloaded: () => false,
     transcodedMs: () => 0,

@@ -148,8 +148,20 @@ test('metrics of several processes are added up', async () => {
   };
   const one = new Metrics();
   const other = new Metrics();
-  one.watch({ ...common, openStreams: () => 2, exports: () => ({ queued: 4, failed: 0 }) });
-  other.watch({ ...common, openStreams: () => 3, exports: () => ({ queued: 3, failed: 0 }) });
+  const items = { age: 9, sequence: 3, rows: 10, attempt: 0.5, failures: 1, read: 2, stored: 1 };
+  const later = { ...items, age: 4, sequence: 4, walked: 7, expected: 12 };
+  one.watch({
+    ...common,
+    editions: () => new Map([['items', items]]),
+    openStreams: () => 2,
+    exports: () => ({ queued: 4, failed: 0 }),
+  });
+  other.watch({
+    ...common,
+    editions: () => new Map([['items', later]]),
+    openStreams: () => 3,
+    exports: () => ({ queued: 3, failed: 0 }),
+  });
   one.batchRead(10);
   other.batchRead(5);
   const text = await metricsText([await one.values(), await other.values()]);
@@ -159,4 +171,16 @@ test('metrics of several processes are added up', async () => {
   assert.match(text, /^sluice_exports{state="failed"} 0$/m);
   assert.match(text, /^sluice_settings_faults{setting="API_KEYS_FILE"} 2$/m);
   assert.doesNotMatch(text, /RESOURCES_FILE/);
+  const ofEditions = [...text.matchAll(/^sluice_edition_(\w+){resource="items"} (\S+)$/gm)];
+  assert.deepEqual(Object.fromEntries(ofEditions.map(([, name, value]) => [name, Number(value)])), {
+    age_seconds: 4,
+    sequence: 4,
+    rows: 10,
+    attempt_seconds: 0.5,
+    failures_total: 2,
+    chunks_read_total: 4,
+    chunks_stored_total: 2,
+    walk_rows: 7,
+    walk_expected_rows: 12,
+  });
 });

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
 import { gunzipSync } from 'node:zlib';
 import type { EditionHead } from '../../../src/base/edition/head.ts';
 import { nameText } from '../../../src/base/edition/names.ts';
@@ -35,6 +34,7 @@ export interface Hooks {
 export class EditionMaker {
   readonly records: EditionRecords;
   readonly builder: EditionBuilder;
+  readonly meter = new EditionMeter();
   hooks: Hooks = {};
   /** Milliseconds. */
   time = Date.now();
@@ -44,6 +44,7 @@ export class EditionMaker {
   readonly errors: unknown[] = [];
   /** The kinds of fields that the resource declares. */
   kinds: Resource['kinds'] = new Map();
+  #beat: () => void = () => undefined;
   readonly #objects: MemoryObjects;
   readonly #resource: Resource;
   readonly #slots: Slots;
@@ -79,13 +80,20 @@ export class EditionMaker {
       transcoder: createTranscoder(handle.slots),
       now: () => this.time,
       leaseMs: 10_000,
-      pause: (_ms, signal) => once(signal, 'abort').then(() => Promise.reject(new Error('over'))),
+      pause: async (_ms, signal) => {
+        const goesOn = await new Promise<boolean>((resolve) => {
+          this.#beat = () => resolve(true);
+          if (signal.aborted) resolve(false);
+          else signal.addEventListener('abort', () => resolve(false));
+        });
+        if (!goesOn) throw new Error('over');
+      },
       log: {
         info: () => undefined,
         warn: (what) => this.warnings.push(what),
         error: (what) => this.errors.push(what),
       },
-      meter: new EditionMeter(),
+      meter: this.meter,
       walkMs,
     });
   }
@@ -110,6 +118,11 @@ export class EditionMaker {
     const open = this.kinds.size > 0 ? { form: openForm('items') } : undefined; // a closed form has no kinds
     const resource: Resource = { ...this.#resource, ...open, kinds: this.kinds };
     return { resource, form, everyMs: 1 };
+  }
+
+  /** Lets the attempt under way renew its lease. */
+  beat(): void {
+    this.#beat();
   }
 
   async head(): Promise<EditionHead | null> {

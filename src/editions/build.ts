@@ -19,6 +19,7 @@ import { Ranges } from './ranges.ts';
 import { EditionReader } from './reader.ts';
 import { placeOf, placeText, type EditionRecord, type EditionTable, type KeptPlace } from './record.ts';
 import { tableFor } from './table.ts';
+import { withoutChanges } from './unchanged.ts';
 
 const BY_ID: Plan = { sort: '_id', direction: 1 };
 /** Where the changes since the last edition are lost. All rows are read again. */
@@ -57,19 +58,49 @@ export interface BuiltEdition {
   readonly place: string;
   readonly form: string;
   readonly table: EditionTable | null;
+  /** Whether no row has changed, so that nothing but the head is another one. */
+  readonly isSame: boolean;
 }
 
-/** Makes the edition that follows that of a record, and stores its files. It is not visible before the record has it. */
+/**
+ * Makes the edition that follows that of a record, and stores its files. It is not visible before the record has it. Where no
+ * row has changed, nothing is read and stored: the edition is that of before at a later time.
+ */
 export async function build(record: EditionRecord, given: BuildOptions): Promise<BuiltEdition> {
-  const work = await new EditionFiles(given.objects, given.resource.name).work();
+  const files = new EditionFiles(given.objects, given.resource.name);
+  const work = record.head ? null : await files.work();
   const options: TableOptions = { ...given, table: await tableOf(record, work, given) };
   try {
-    return await buildFrom(record, options, await startOf(record, work, options));
+    const same = await sameEdition(record, options);
+    return same ?? (await buildFrom(record, options, await startOf(record, options)));
   } catch (error) {
     if (!(error instanceof AppError) || !LOST.has(error.code)) throw error;
-    await new EditionFiles(options.objects, options.resource.name).saveWork(null);
+    await files.saveWork(null);
     return buildFrom(record, options, await newStart(options));
   }
+}
+
+/** The edition of before at a later time. Null: rows have changed, or chunks are to be of another form. */
+async function sameEdition(record: EditionRecord, options: TableOptions): Promise<BuiltEdition | null> {
+  const { resource, form, table, signal } = options;
+  const { head } = record;
+  if (!head || record.place === null || record.form !== formOf(options)) return null;
+  const kept = placeOf(record.place);
+  const later = await withoutChanges(resource, feedOf(resource), kept, signal);
+  if (!later) return null;
+  const made = { place: later.place, identity: kept.identity };
+  const same: EditionHead = {
+    ...head,
+    at: new Date(later.at).toISOString(),
+    changes: cursorOf(resource, made),
+    files: form.filesAt,
+    kept: keptBehind(head, head.edition, form.keep),
+  };
+  return { head: same, place: placeText(made), form: record.form, table, isSame: true };
+}
+
+function cursorOf({ name }: Resource, made: KeptPlace): string {
+  return encodeFeedCursor(name, BY_ID, { ...made, walk: 'over' }) ?? '';
 }
 
 /** From where ranges are made clean. */
@@ -85,7 +116,7 @@ async function tableOf(record: EditionRecord, work: Work | null, { form, resourc
   return form.formats.includes('parquet') ? tableFor(record, work?.table ?? null, resource, signal) : null;
 }
 
-async function startOf(record: EditionRecord, work: Work | null, options: TableOptions): Promise<Start> {
+async function startOf(record: EditionRecord, options: TableOptions): Promise<Start> {
   const files = new EditionFiles(options.objects, options.resource.name);
   const form = formOf(options);
   const { head, place } = record;
@@ -93,6 +124,7 @@ async function startOf(record: EditionRecord, work: Work | null, options: TableO
     const { chunks } = await files.contents(head);
     return { ranges: new Ranges(chunks, true), from: placeOf(place), delta: new DeltaLines(), isWalk: false };
   }
+  const work = await files.work();
   return work?.form === form && work.chunks.length > 0 ? goOnWith(work) : newStart(options);
 }
 
@@ -149,7 +181,7 @@ async function buildFrom(record: EditionRecord, options: TableOptions, start: St
   const at = await reader.run();
   const made = { place: reader.place, identity: from.identity };
   const head = await putHead(record, options, { chunks: ranges.chunks, delta, at, made });
-  return { head, place: placeText(made), form: formOf(options), table };
+  return { head, place: placeText(made), form: formOf(options), table, isSame: false };
 }
 
 /** How far a walk has come that begins, or goes on. */
@@ -214,7 +246,6 @@ async function putHead(
   const tree = indexTree(chunks);
   for (const [name, bytes] of tree.files) await objects.put(files.pathOf(indexFile(name)), bytes);
   const kept = keptBehind(before, edition, form.keep);
-  const changes = encodeFeedCursor(resource.name, BY_ID, { ...made, walk: 'over' });
   const head: EditionHead = {
     edition,
     resource: resource.name,
@@ -223,7 +254,7 @@ async function putHead(
     rows: sumOf(chunks, 'rows'),
     bytes: sumOf(chunks, 'bytes'),
     crc32: crcOf(chunks).toString(16).padStart(8, '0'),
-    changes: changes ?? '',
+    changes: cursorOf(resource, made),
     target: form.target,
     formats: form.formats,
     ...(table && { schema: table.schema.name }),

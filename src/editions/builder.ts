@@ -94,8 +94,8 @@ export class EditionBuilder {
       signal.throwIfAborted();
       const committed = await records.advance(name, token, (one) => commit(one, built, source, now()));
       meter.note(name, committed);
-      await new EditionFiles(this.#options.objects, name).saveWork(null);
-      await this.#publish(source, committed, token, signal);
+      if (!built.isSame) await new EditionFiles(this.#options.objects, name).saveWork(null);
+      await this.#publish(source, committed, token, signal, built.isSame);
       const over = await records.advance(name, token, (one) => ended(one, now() - began));
       meter.note(name, over);
     } catch (error) {
@@ -131,19 +131,20 @@ export class EditionBuilder {
     return built;
   }
 
-  /** What follows a commit. A kill between leaves it to the next attempt. */
+  /** What follows a commit. A kill between leaves it to the next attempt. `isSame`: only the head is another one. */
   async #publish(
     source: EditionSource,
     record: EditionRecord,
     token: string,
     signal: AbortSignal,
+    isSame = false,
   ): Promise<void> {
     const { objects, records, now } = this.#options;
     const { name } = source.resource;
     if (!record.head) return;
     const options = { objects, resource: name, now, signal };
     await publishHead(record.head, options);
-    await this.#tables.publish(record, new EditionFiles(objects, name));
+    if (!isSame) await this.#tables.publish(record, new EditionFiles(objects, name));
     if (now() - (this.#sweptAt.get(name) ?? -Infinity) >= SWEEP_MS) {
       this.#sweptAt.set(name, now());
       await sweep(record, options);

@@ -204,7 +204,8 @@ class Storing {
   }
 }
 
-function takeSnapshot({ rows }: Resource, signal: AbortSignal): Promise<Snapshot> {
+/** One state of all rows of a resource, and its place. Whoever takes it releases it. */
+export function takeSnapshot({ rows }: Resource, signal: AbortSignal): Promise<Snapshot> {
   if (rows.snapshot) return rows.snapshot(signal);
   throw new AppError('changes-unsupported', 'The store has no changes, so there are no editions.');
 }

@@ -68,6 +68,41 @@ onStores(
     );
 
     testStore(
+      'an attempt without a change reads no row and no index, and puts nothing but the head',
+      async ({ objects, items, maker }) => {
+        await maker.make();
+        const before = await maker.head();
+        const { read, stored } = maker.meter.values(maker.time).get('items') ?? {};
+        const puts: string[] = [];
+        const gets: string[] = [];
+        objects.before = (path) => void puts.push(path);
+        objects.got = (path) => void gets.push(path);
+        maker.hooks = { reads: () => assert.fail('rows are read') };
+        maker.time -= HOUR_MS / 4 - 1_000; // files are looked through only every ten minutes
+        await maker.make({ filesAt: 'https://cdn.example/items/chunks/' });
+        assert.deepEqual([puts, gets], [['items/edition.json'], []]);
+        const after = await maker.head();
+        assert.ok(before && after);
+        const { at, changes, files, ...rest } = after;
+        assert.ok(at > before.at);
+        assert.deepEqual({ ...before, ...rest }, before);
+        assert.equal(files, 'https://cdn.example/items/chunks/');
+        assert.ok(changes);
+        assert.deepEqual(maker.meter.values(maker.time).get('items')?.read, read);
+        assert.deepEqual(maker.meter.values(maker.time).get('items')?.stored, stored);
+        maker.hooks = {};
+        await items.insert([row(50, 'second')], 'replace');
+        await maker.make();
+        const third = await maker.head();
+        assert.deepEqual([third?.sequence, third?.deltas.length, third?.kept.length], [1, 1, 1]);
+        assert.equal(
+          (await rowsOfEdition(third ?? assert.fail(), maker.files())).toString(),
+          maker.state.toString(),
+        );
+      },
+    );
+
+    testStore(
       'a walk that was killed goes on behind what it has stored, in another process',
       async ({ objects, maker, other }) => {
         let steps = 9;

@@ -4,6 +4,8 @@ import type { ObjectStore } from '../../../src/store/objects.ts';
 export class MemoryObjects implements ObjectStore {
   readonly all = new Map<string, { readonly bytes: Uint8Array; readonly storedAt: number }>();
   before: (path: string) => void | Promise<void> = () => undefined;
+  /** Runs before the bytes of an object are given. */
+  got: (path: string) => void = () => undefined;
   now: () => number = Date.now;
 
   async put(path: string, bytes: Uint8Array, how?: { readonly isNew?: boolean }): Promise<boolean> {
@@ -14,6 +16,7 @@ export class MemoryObjects implements ObjectStore {
   }
 
   get(path: string): Promise<Uint8Array | null> {
+    this.got(path);
     return Promise.resolve(this.all.get(path)?.bytes ?? null);
   }
 

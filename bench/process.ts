@@ -12,6 +12,8 @@ export interface Measured {
   readonly announced: Readonly<Record<string, unknown>>;
   /** Sends a line and resolves with the line that answers it. */
   ask(line: string): Promise<string>;
+  /** Resolves with the next line of its output that has a text. */
+  logged(text: string): Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -43,6 +45,7 @@ export async function startProcess(program: Program): Promise<Measured> {
       stdin.write(`${question}\n`);
       return answer;
     },
+    logged: (text) => nextLine(child, lines, (each) => each.includes(text)),
     stop: async () => {
       if (child.exitCode !== null || child.signalCode !== null) return;
       const exited = once(child, 'exit');

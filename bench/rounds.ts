@@ -3,6 +3,8 @@ import { besideStreams } from './kinds/beside-streams.ts';
 import { changeEvents } from './kinds/change-events.ts';
 import { clients } from './kinds/clients.ts';
 import { clickhouse } from './kinds/clickhouse.ts';
+import { editionReaders } from './kinds/edition-readers.ts';
+import { editions } from './kinds/editions.ts';
 import { exports } from './kinds/exports.ts';
 import { followWalk } from './kinds/follow-walk.ts';
 import { followers } from './kinds/followers.ts';
@@ -30,12 +32,14 @@ const KINDS: { readonly [K in Measurement['kind']]: KindOf<Extract<Measurement, 
   clickhouse,
   requests,
   exports,
+  editions,
   users,
   followers,
   frames,
   imports,
   stalled,
   'beside-streams': besideStreams,
+  'edition-readers': editionReaders,
   'change-events': changeEvents,
   'follow-walk': followWalk,
   'open-pages': openPages,

@@ -1,4 +1,5 @@
 import { changes, imports, orders } from './scenarios/orders.ts';
+import { editions } from './scenarios/editions.ts';
 import { engines } from './scenarios/engines.ts';
 import { others } from './scenarios/others.ts';
 import { connections, depths, pages } from './scenarios/pages.ts';
@@ -16,6 +17,7 @@ export function createScenarios(rows: number): readonly Scenario[] {
     ...sizes(rows),
     ...changes(),
     ...imports(),
+    ...editions(),
     ...others(),
     ...engines(rows),
   ];

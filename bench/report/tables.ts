@@ -27,6 +27,7 @@ const TITLES: Readonly<Record<string, string>> = {
   memory: 'A slow reader',
   changes: 'Changes: followers, and streams that follow',
   imports: 'Imports of files into an empty store',
+  editions: 'Editions',
   others: 'Users, limits, starts, exports, stalled readers',
 };
 
@@ -63,6 +64,20 @@ function columnsOf(group: string): readonly Column[] {
       ['change streams', figure('changeStreams')],
       ["mongod's CPU, µs a change", figure('mongodMicroseconds')],
       ['of the plain stream', figure('ofPlain')],
+    ];
+  if (group === 'editions')
+    return [
+      CANDIDATE,
+      SPEED,
+      SPREAD,
+      ['the next one, ms', figure('editionMs')],
+      CPU,
+      ['MB above idle', figure('megabytesOverIdle')],
+      ['chunks read', figure('chunksRead')],
+      ['chunks', figure('chunks')],
+      ["server's CPU of the streams, s", figure('streamsCpu')],
+      ["of the edition's readers, s", figure('editionsCpu')],
+      ['reads of the server', figure('upstreamReads')],
     ];
   if (group === 'others')
     return [

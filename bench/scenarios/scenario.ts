@@ -9,6 +9,8 @@ import type { BesideStreamsScenario } from '../kinds/beside-streams.ts';
 import type { ClientsScenario } from '../kinds/clients.ts';
 import type { PartitionsScenario } from '../kinds/partitions.ts';
 import type { PullScenario } from '../kinds/pull.ts';
+import type { EditionReadersScenario } from '../kinds/edition-readers.ts';
+import type { EditionsScenario } from '../kinds/editions.ts';
 import type { ExportsScenario } from '../kinds/exports.ts';
 import type { OpenPagesScenario } from '../kinds/open-pages.ts';
 import type { RequestsScenario } from '../kinds/requests.ts';
@@ -28,7 +30,16 @@ export interface Placed {
   readonly shows: string;
   /** The table or plot that shows the scenario. */
   readonly group:
-    'streams' | 'pages' | 'depth' | 'connections' | 'sizes' | 'memory' | 'changes' | 'imports' | 'others';
+    | 'streams'
+    | 'pages'
+    | 'depth'
+    | 'connections'
+    | 'sizes'
+    | 'memory'
+    | 'changes'
+    | 'imports'
+    | 'editions'
+    | 'others';
   /** The position on the plot's axis. */
   readonly x?: number | string;
   /** The smallest set that includes the scenario. */
@@ -58,6 +69,8 @@ export type Measurement =
   | FollowWalkScenario
   | ImportsScenario
   | ExportsScenario
+  | EditionsScenario
+  | EditionReadersScenario
   | StalledScenario
   | BesideStreamsScenario
   | SlowReaderScenario

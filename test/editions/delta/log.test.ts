@@ -139,6 +139,22 @@ withReaders('a commit is written once, also by builders that repeat it late', as
 });
 
 withReaders(
+  'an edition whose rows stay has a later time, and is the version that is there',
+  async (_readers, t) => {
+    const { table, store, logFiles } = await newTable(t);
+    await store();
+    await table.commit();
+    await store();
+    await table.commit();
+    const before = table.newest;
+    assert.ok(before);
+    const later = { ...before, head: { ...before.head, at: '2027-01-01T00:00:00.000Z' } };
+    await table.commitOf(later, table.editions[0] ?? null);
+    assert.deepEqual(await logFiles(), ['00000000000000000000.json', '00000000000000000001.json']);
+  },
+);
+
+withReaders(
   'a version of another program, or of editions that were lost, is not taken for ours',
   async (_readers, t) => {
     const { table, store, scratch } = await newTable(t);

@@ -47,7 +47,7 @@ export interface Piece {
 }
 
 /** The chunks of a source as pieces. A long row is not scanned anew with each chunk: a piece is twice as long as its rest was. */
-export async function* piecesOf(source: AsyncIterable<Buffer>): AsyncGenerator<Piece> {
+async function* piecesOf(source: AsyncIterable<Buffer>): AsyncGenerator<Piece> {
   let parts: Buffer[] = [];
   let length = 0;
   let wanted = 0;
@@ -66,4 +66,22 @@ export async function* piecesOf(source: AsyncIterable<Buffer>): AsyncGenerator<P
     wanted = Math.min(2 * length, LONGEST_ROW + 1);
   }
   yield join(true);
+}
+
+/** What `read` finds in each piece of a source. What it found before it threw comes first. */
+export async function* foundInPieces<T>(
+  source: AsyncIterable<Buffer>,
+  read: (piece: Piece, found: T[]) => void,
+): AsyncGenerator<readonly T[], void, undefined> {
+  for await (const piece of piecesOf(source)) {
+    const found: T[] = [];
+    let fault: { readonly error: unknown } | null = null;
+    try {
+      read(piece, found);
+    } catch (error) {
+      fault = { error };
+    }
+    if (found.length > 0) yield found;
+    if (fault) throw fault.error;
+  }
 }

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import { piecesOf, type Piece } from './chunks.ts';
-import { BadRow, BrokenSource, LONGEST_ROW, type SourceRow } from './row.ts';
+import { foundInPieces, type Piece } from './chunks.ts';
+import { BadRow, BrokenSource, LONGEST_ROW, type RowSource, type SourceRow } from './row.ts';
 
 const QUOTE = 0x22;
 const LF = 0x0a;
@@ -30,20 +30,21 @@ export type RowOfRecord = (record: CsvRecord) => Uint8Array;
  * is the line on which a row begins. With `isCut`, a row without a line end is left out. A quote that is not closed swallows
  * the rows after it: the reason then names the last of their lines.
  */
-export async function* readCsv<T>(
+export function readCsv<T>(
   source: AsyncIterable<Buffer>,
   underHeader: (header: readonly string[]) => (record: CsvRecord) => T,
   dialect = COMMAS,
   isCut = false,
-): AsyncGenerator<SourceRow<T>, void, undefined> {
+): RowSource<T> {
   const scanner = new CsvScanner(dialect);
   let makeRow: ((record: CsvRecord) => T) | null = null;
-  for await (const piece of piecesOf(source))
-    for (const record of scanner.records(piece, piece.isLast && !isCut)) {
-      if (makeRow) yield rowOf(record, makeRow);
+  return foundInPieces<SourceRow<T>>(source, (piece, rows) => {
+    for (const record of scanner.records(piece, piece.isLast && !isCut))
+      if (makeRow) rows.push(rowOf(record, makeRow));
       else makeRow = underHeader(headerOf(record));
-    }
-  if (!makeRow) throw new BrokenSource('the file is empty; a CSV file begins with a header row');
+    if (!makeRow && piece.isLast)
+      throw new BrokenSource('the file is empty; a CSV file begins with a header row');
+  });
 }
 
 function rowOf<T>(record: CsvRecord, makeRow: (record: CsvRecord) => T): SourceRow<T> {

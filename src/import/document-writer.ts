@@ -164,6 +164,10 @@ export class DocumentWriter {
 
   /** Moves an element to the front of the document, under a name. */
   moveToFront(from: number, to: number, name: Uint8Array): void {
+    if (from === FIRST) {
+      this.#rename(from, name);
+      return;
+    }
     const type = this.byteAt(from);
     const value = this.bytesAt(from, to).slice();
     const size = 1 + name.length + value.length;
@@ -176,6 +180,18 @@ export class DocumentWriter {
     this.element(type, name);
     this.put(value);
     this.at = behind;
+  }
+
+  #rename(offset: number, name: Uint8Array): void {
+    this.room(name.length);
+    const { bytes } = this;
+    const at = this.#start + offset + 1;
+    let valueAt = at;
+    while (bytes[valueAt] !== 0) valueAt++;
+    valueAt++;
+    bytes.copyWithin(at + name.length, valueAt, this.at);
+    for (let n = 0; n < name.length; n++) bytes[at + n] = name[n] ?? 0;
+    this.at += at + name.length - valueAt;
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Count, FilledRow, HowToFill, OwnedCollection, OnConflict } from '../store/store.ts';
-import { BrokenSource, type SourceRow } from './row.ts';
+import { BrokenSource, type RowSource } from './row.ts';
 import type { Ends } from './sum-row.ts';
 import { countOf } from '../terminal/text.ts';
 
@@ -32,7 +32,7 @@ export interface ImportedStore extends Pick<OwnedCollection, 'fill' | 'count'> {
 export interface ImportOptions {
   /** Opens the store. Called with the first row that can be written: nothing is made or removed before. */
   readonly open: () => Promise<Pick<ImportedStore, 'fill'>>;
-  readonly source: AsyncIterable<SourceRow>;
+  readonly source: RowSource;
   readonly onConflict: OnConflict;
   /** Whether the source may never end. Its rows then appear as they come, and need the indexes. */
   readonly isEndless?: boolean;
@@ -117,26 +117,27 @@ async function* batchesOf(
   let bytes = 0;
   let broken: { readonly error: unknown } | null = null;
   try {
-    for await (const row of source) {
-      signal.throwIfAborted();
-      if (++count.read % PROGRESS_ROWS === 0) progress(count);
-      if ('problem' in row) {
-        refuse(row.at, row.problem, row.of);
-        bad = { at: row.at, problem: row.problem, read: count.read };
-        continue;
+    for await (const rows of source)
+      for (const row of rows) {
+        signal.throwIfAborted();
+        if (++count.read % PROGRESS_ROWS === 0) progress(count);
+        if ('problem' in row) {
+          refuse(row.at, row.problem, row.of);
+          bad = { at: row.at, problem: row.problem, read: count.read };
+          continue;
+        }
+        if (!first) {
+          first = row;
+          yield [];
+        }
+        batch.push(row);
+        bytes += row.item.length;
+        if (batch.length < BATCH_ROWS && bytes < BATCH_BYTES) continue;
+        yield batch;
+        before = batch;
+        batch = [];
+        bytes = 0;
       }
-      if (!first) {
-        first = row;
-        yield [];
-      }
-      batch.push(row);
-      bytes += row.item.length;
-      if (batch.length < BATCH_ROWS && bytes < BATCH_BYTES) continue;
-      yield batch;
-      before = batch;
-      batch = [];
-      bytes = 0;
-    }
   } catch (error) {
     broken = { error };
   }

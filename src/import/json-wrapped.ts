@@ -1,6 +1,6 @@
 import { shellWord } from '../terminal/text.ts';
 import { takeWhile } from './chunks.ts';
-import { BrokenSource, LongRow, type SourceRow } from './row.ts';
+import { BrokenSource, LongRow, type RowSource } from './row.ts';
 
 /** A string of JSON, or a sign between its values. */
 const TOKEN = /"(?:[^"\\]+|\\.)*"|[{}[\]:,]/gs;
@@ -9,17 +9,14 @@ const TOKEN = /"(?:[^"\\]+|\\.)*"|[{}[\]:,]/gs;
  * The same rows of a file of objects, whose beginning is `head`. Throws BrokenSource when the first object is the only one,
  * and has a member with an array of objects: these are what its owner calls rows.
  */
-export async function refuseWrapped(
-  rows: AsyncIterable<SourceRow>,
-  head: string,
-): Promise<AsyncIterable<SourceRow>> {
+export async function refuseWrapped(rows: RowSource, head: string): Promise<RowSource> {
   const member = memberWithRows(head);
   if (member === undefined) return rows;
-  const beginning = await takeWhile(rows, ({ length }) => length < 2).catch((error: unknown) => {
+  const beginning = await takeWhile(rows, (taken) => taken.flat().length < 2).catch((error: unknown) => {
     if (error instanceof LongRow) return null;
     throw error;
   });
-  if (beginning && (beginning.isCut || beginning.taken.length > 1)) return beginning.all;
+  if (beginning && (beginning.isCut || beginning.taken.flat().length > 1)) return beginning.all;
   const path = /^[a-z_]\w*$/i.test(member) ? member : `[${JSON.stringify(member)}]`;
   const name = JSON.stringify(member);
   throw new BrokenSource(

@@ -1,6 +1,14 @@
-import { piecesOf } from './chunks.ts';
+import { foundInPieces } from './chunks.ts';
 import { isBlank } from './json-cursor.ts';
-import { BadRow, BrokenSource, LONGEST_ROW, LongRow, NotJson, type SourceRow } from './row.ts';
+import {
+  BadRow,
+  BrokenSource,
+  LONGEST_ROW,
+  LongRow,
+  NotJson,
+  type RowSource,
+  type SourceRow,
+} from './row.ts';
 
 const LF = 0x0a;
 const QUOTE = 0x22;
@@ -15,13 +23,10 @@ const END_BRACKET = 0x5d;
 type RowOfText = (text: Buffer) => Uint8Array;
 
 /** Reads one object per line. The last line needs no LF. Blank lines are counted, and left out. */
-export async function* readJsonLines(
-  source: AsyncIterable<Buffer>,
-  makeRow: RowOfText,
-): AsyncGenerator<SourceRow> {
+export function readJsonLines(source: AsyncIterable<Buffer>, makeRow: RowOfText): RowSource {
   let at = 0;
   let isTooLong = false;
-  for await (const piece of piecesOf(source)) {
+  return foundInPieces<SourceRow>(source, (piece, rows) => {
     const { bytes, isLast } = piece;
     let from = 0;
     while (from < bytes.length || (isLast && isTooLong)) {
@@ -30,27 +35,24 @@ export async function* readJsonLines(
       const line = bytes.subarray(from, found < 0 ? bytes.length : found);
       from += line.length + 1;
       at++;
-      if (isTooLong || line.length > LONGEST_ROW) yield { at, problem: 'the line is longer than 16 MB' };
-      else if (!isBlank(line[0] ?? LF) || !line.every(isBlank)) yield rowOf(at, line, makeRow);
+      if (isTooLong || line.length > LONGEST_ROW) rows.push({ at, problem: 'the line is longer than 16 MB' });
+      else if (!isBlank(line[0] ?? LF) || !line.every(isBlank)) rows.push(rowOf(at, line, makeRow));
       isTooLong = false;
     }
     // Its beginning is not kept, so that the lines after it can still be read.
     isTooLong ||= bytes.length - from > LONGEST_ROW;
     piece.rest = isTooLong ? bytes.length : from;
-  }
+  });
 }
 
 /**
  * Reads the elements of one array, whose first bracket was read: its commas, brackets and quotes alone separate them. Throws
- * BrokenSource where the array cannot go on, and behind an element that is not JSON. Those before it were yielded.
+ * BrokenSource where the array cannot go on, and behind an element that is not JSON. Those before it come first.
  */
-export async function* readJsonArray(
-  source: AsyncIterable<Buffer>,
-  makeRow: RowOfText,
-): AsyncGenerator<SourceRow> {
+export function readJsonArray(source: AsyncIterable<Buffer>, makeRow: RowOfText): RowSource {
   let at = 1;
   let isInside = true;
-  for await (const piece of piecesOf(source)) {
+  return foundInPieces<SourceRow>(source, (piece, rows) => {
     const { bytes, isLast } = piece;
     let from = 0;
     while (isInside) {
@@ -61,22 +63,19 @@ export async function* readJsonArray(
       if (bytes[end] === END_BRACKET) isInside = false;
       const element = bytes.subarray(from, end);
       from = end + 1;
-      if (isInside || at > 1 || !element.every(isBlank)) yield rowOf(at++, element, makeRow, true);
+      if (isInside || at > 1 || !element.every(isBlank)) rows.push(rowOf(at++, element, makeRow, true));
     }
     piece.rest = from;
     if (!isInside && !bytes.subarray(from).every(isBlank))
       throw brokenArray(at, 'expected nothing behind the array');
     if (isLast && isInside) throw new BrokenSource(`the JSON array is cut off after row ${at - 1}`);
-  }
+  });
 }
 
 /** Reads objects that stand one behind the other, each over several lines. Throws BrokenSource where one is not JSON. */
-export async function* readJsonObjects(
-  source: AsyncIterable<Buffer>,
-  makeRow: RowOfText,
-): AsyncGenerator<SourceRow> {
+export function readJsonObjects(source: AsyncIterable<Buffer>, makeRow: RowOfText): RowSource {
   let at = 1;
-  for await (const piece of piecesOf(source)) {
+  return foundInPieces<SourceRow>(source, (piece, rows) => {
     const { bytes, isLast } = piece;
     let from = 0;
     for (let end = 0; from < bytes.length; from = end) {
@@ -84,10 +83,10 @@ export async function* readJsonObjects(
       if (end - from > LONGEST_ROW) throw new LongRow(at);
       if (end === bytes.length && !isLast) break;
       const text = bytes.subarray(from, end);
-      if (!text.every(isBlank)) yield rowOf(at++, text, makeRow, true);
+      if (!text.every(isBlank)) rows.push(rowOf(at++, text, makeRow, true));
     }
     piece.rest = from;
-  }
+  });
 }
 
 /** The index behind the brace that ends the object. The length of the bytes when it does not end before. */

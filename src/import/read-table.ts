@@ -51,8 +51,8 @@ export async function readTable(
     return guessing(table, reading);
   };
   // Rows that are not valid are left out: the import reports them when it reads them.
-  for await (const row of readCsv(scanned, look, dialect, sample?.isCut))
-    if ('item' in row && !row.item) break;
+  for await (const rows of readCsv(scanned, look, dialect, sample?.isCut))
+    if (rows.some((row) => 'item' in row && !row.item)) break;
   if (kindsAt) table = await readAsStored(table, kindsAt);
   if (reading.into) {
     const fields = table.flatMap(({ path, kind }) => (path && kind ? [path.join('.')] : []));

@@ -9,7 +9,7 @@ import { refuseWrapped } from './json-wrapped.ts';
 import { inUtf8 } from './encoding.ts';
 import { readTable, type Reopen } from './read-table.ts';
 import { hasHeader, tableStart, withoutLines } from './table-start.ts';
-import { BrokenSource, type Rows, type SourceRow } from './row.ts';
+import { BrokenSource, type Rows, type RowSource } from './row.ts';
 import { RowWriter } from './row-writer.ts';
 import type { KindsAt } from './column.ts';
 import { checkIndexes, type Target } from './target.ts';
@@ -76,15 +76,13 @@ export async function readRows(
 }
 
 /** The same rows. Throws UsageError when none of the first has a field of an index. */
-async function withIndexedFields(
-  rows: AsyncIterable<SourceRow>,
-  into: Target,
-): Promise<AsyncIterable<SourceRow>> {
+async function withIndexedFields(rows: RowSource, into: Target): Promise<RowSource> {
   if (into.indexes.length === 0 || into.isForced) return rows;
-  const { taken, isCut, all } = await takeWhile(rows, (taken) => taken.length < MOST_CHECKED);
+  const { taken, isCut, all } = await takeWhile(rows, (taken) => taken.flat().length < MOST_CHECKED);
+  const first = taken.flat().slice(0, MOST_CHECKED);
   const fields = new Set<string>();
-  for (const row of taken) if ('item' in row) addPaths(fields, '', BSON.deserialize(row.item));
-  const checked = isCut ? `none of the first ${counted(taken.length)} rows` : 'no row';
+  for (const row of first) if ('item' in row) addPaths(fields, '', BSON.deserialize(row.item));
+  const checked = isCut ? `none of the first ${counted(first.length)} rows` : 'no row';
   if (fields.size > 0) checkIndexes(into, [...fields], checked);
   return all;
 }

@@ -8,7 +8,7 @@ import { BSON } from '../store/values/bson.ts';
 import type { OwnedCollection } from '../store/store.ts';
 import { readCsv } from './csv.ts';
 import { numberOfCell } from './numbers.ts';
-import type { SourceRow } from './row.ts';
+import type { RowSource } from './row.ts';
 import { openSource } from './source.ts';
 
 /** The data file is beside this file in src. The build copies it beside the compiled one. */
@@ -23,7 +23,7 @@ const NEVER = new AbortController().signal;
  * The bundled catalogue: 53,940 cut diamonds. The ids are `d00001`... by row. `category` is the cut. `name`
  * consists of carat, cut, color and clarity. The other columns keep their names, with numbers as numbers.
  */
-export async function* sampleItems(): AsyncGenerator<SourceRow> {
+export async function* sampleItems(): RowSource {
   const { bytes } = await openSource(FILE, Readable.from([]), NEVER);
   let number = 0;
   yield* readCsv(bytes, (header) => {
@@ -46,7 +46,7 @@ export async function loadSample(store: Pick<OwnedCollection, 'read' | 'insert'>
   last?.release();
   if (last) return 0;
   const rows: Uint8Array[] = [];
-  for await (const row of sampleItems()) if ('item' in row) rows.push(row.item);
+  for await (const some of sampleItems()) for (const row of some) if ('item' in row) rows.push(row.item);
   if (first !== null && Buffer.compare(first, rows[0] ?? first) !== 0) return 0;
   let written = 0;
   for (let at = 0; at < rows.length;) {

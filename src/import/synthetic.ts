@@ -1,6 +1,6 @@
 import { BSON_TYPE } from '../store/values/bson-types.ts';
 import { DocumentWriter, nameBytes } from './document-writer.ts';
-import type { SourceRow } from './row.ts';
+import type { RowSource, SourceRow } from './row.ts';
 
 /** The largest seed. Seeds are 32-bit numbers. */
 export const MAX_SEED = 2 ** 32 - 1;
@@ -13,6 +13,7 @@ const WORDS = (
   'magna aliqua'
 ).split(' ');
 const DESCRIPTION_WORDS = 8;
+const ROWS_AT_ONCE = 1_000;
 /** 2023-11-14T22:13:20Z, the creation time of the first item. Each further item is one second later. */
 const FIRST_SECOND = 1_700_000_000;
 
@@ -30,9 +31,14 @@ const UPDATED = nameBytes('updatedAt');
  * contain the seed, so sets of different seeds do not overlap.
  */
 // eslint-disable-next-line @typescript-eslint/require-await -- a source is asynchronous; this one has nothing to wait for
-export async function* generateItems(count: number, seed: number): AsyncGenerator<SourceRow> {
+export async function* generateItems(count: number, seed: number): RowSource {
   const items = new SyntheticItems(seed);
-  for (let at = 1; at <= count; at++) yield { at, item: items.next() };
+  for (let at = 1; at <= count;) {
+    const rows: SourceRow[] = [];
+    for (const end = Math.min(at + ROWS_AT_ONCE - 1, count); at <= end; at++)
+      rows.push({ at, item: items.next() });
+    yield rows;
+  }
 }
 
 /**

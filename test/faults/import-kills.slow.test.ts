@@ -7,6 +7,7 @@ import { startProgram } from '../support/process/child-program.ts';
 import { openDirectory, openRaw } from '../support/store/sqlite/sqlite.ts';
 import { NEVER, PLENTY, readRows } from '../support/store/reading.ts';
 import { temporaryFolder } from '../support/directory.ts';
+import { eachRow } from '../support/import/each-row.ts';
 
 const COUNT = 15_000;
 /** Of three kills each. */
@@ -39,7 +40,7 @@ const idOf = (row: Buffer) => row.toString('hex', 9, 9 + ID_BYTES);
 
 test(`an import, killed ${3 * ROUNDS} times, loses no durable row and is complete after it is repeated`, async (t) => {
   const expected = new Map<string, Buffer>();
-  for await (const row of generateItems(COUNT, 1))
+  for await (const row of eachRow(generateItems(COUNT, 1)))
     if ('item' in row) expected.set(idOf(Buffer.from(row.item)), Buffer.from(row.item));
   let longest = 0;
   for (let round = 0; round < ROUNDS; round++) {

@@ -4,6 +4,7 @@ import { readRows } from '../../src/import/reading.ts';
 import { formatOfName, type TextFormat } from '../../src/rows/text-files.ts';
 import { BrokenSource } from '../../src/import/row.ts';
 import { read, readingOf } from '../support/import/import-reading.ts';
+import { eachRow } from '../support/import/each-row.ts';
 
 const GOOD = '{"id":"g","category":"c","price":1}';
 const MIXED = '{"id":"é","category":"größe","price":1.5,"n":"𝄞字"}\n\n{"id":"x",\r\n{"category":"𝄞"}\n';
@@ -25,7 +26,8 @@ test('A source gives the same rows wherever its chunks end', async () => {
     for (let cut = 1; cut < content.length; cut++) {
       const { rows } = await readRows(twoPieces(content, cut), readingOf(format));
       const got: string[] = [];
-      for await (const row of rows) got.push('problem' in row ? `${row.at}: ${row.problem}` : 'item');
+      for await (const row of eachRow(rows))
+        got.push('problem' in row ? `${row.at}: ${row.problem}` : 'item');
       assert.deepEqual(
         got.filter((text) => text !== 'item'),
         whole.bad,
@@ -53,7 +55,8 @@ test('An NDJSON line over 16 MB is refused, and the next line is read', async ()
   const content = longLine(`${GOOD}\n{"a":"`, 17 << 20, `"}\n${GOOD}\n`);
   const { rows } = await readRows(content, readingOf('ndjson'));
   const got: string[] = [];
-  for await (const row of rows) got.push('problem' in row ? `${row.at}: ${row.problem}` : `${row.at}`);
+  for await (const row of eachRow(rows))
+    got.push('problem' in row ? `${row.at}: ${row.problem}` : `${row.at}`);
   assert.deepEqual(got, ['1', '2: the line is longer than 16 MB', '3']);
 });
 
@@ -67,7 +70,7 @@ test('A CSV row or an array element over 16 MB ends the run', async () => {
     let good = 0;
     await assert.rejects(
       async () => {
-        for await (const row of rows) good += 'item' in row ? 1 : 0;
+        for await (const row of eachRow(rows)) good += 'item' in row ? 1 : 0;
       },
       (error) => error instanceof BrokenSource && expected.test(error.message),
     );

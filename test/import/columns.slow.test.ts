@@ -8,6 +8,7 @@ import { BrokenSource } from '../../src/import/row.ts';
 import { Decimal128, Long, ObjectId, UUID, type Document } from '../../src/store/values/bson.ts';
 import { UsageError } from '../../src/terminal/arguments.ts';
 import { inChunks, jsonItem, read, readingOf } from '../support/import/import-reading.ts';
+import { eachRow } from '../support/import/each-row.ts';
 
 type Options = Parameters<typeof read>[2];
 
@@ -218,7 +219,7 @@ test('A file that has another header when it is read again is refused', async ()
   const { rows } = await readRows(bytes('id,category,price,a\n1,c,2,3\n'), readingOf('csv'), again);
   await assert.rejects(
     async () => {
-      for await (const row of rows) assert.fail(`a row ${row.at}`);
+      for await (const row of eachRow(rows)) assert.fail(`a row ${row.at}`);
     },
     (error) => error instanceof BrokenSource && error.message.includes('the file changed'),
   );
@@ -230,7 +231,7 @@ test('A file that grows between the two times keeps one kind in each column', as
   const again = () => Promise.resolve(bytes(start));
   const { rows } = await readRows(bytes(`${start}2,c,2,x\n`), readingOf('csv'), again);
   const found: string[] = [];
-  for await (const row of rows) found.push('problem' in row ? row.problem : 'item');
+  for await (const row of eachRow(rows)) found.push('problem' in row ? row.problem : 'item');
   assert.equal(found.length, 2);
   assert.match(found[1] ?? '', /^column "a": "x" is not a number/);
 });

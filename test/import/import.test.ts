@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { test } from 'node:test';
 import { storeUnavailable } from '../../src/base/errors.ts';
 import { importRows, ImportStop, type ImportOptions, type ImportResult } from '../../src/import/import.ts';
-import { BrokenSource, type SourceRow } from '../../src/import/row.ts';
+import { BrokenSource, type SourceRow, type RowSource } from '../../src/import/row.ts';
 import { BSON } from '../../src/store/values/bson.ts';
 import { counted } from '../../src/terminal/text.ts';
 import { ImportStore } from '../support/import/import-store.ts';
@@ -18,20 +18,20 @@ function item(id: number | string, more: object = {}): Uint8Array {
 class Numbers {
   taken = 0;
 
-  async *rows(count: number): AsyncGenerator<SourceRow> {
+  async *rows(count: number): RowSource {
     for (let id = 1; id <= count; id++) {
       this.taken++;
-      yield await Promise.resolve({ at: id * 10, item: item(id) });
+      yield await Promise.resolve([{ at: id * 10, item: item(id) }]);
     }
   }
 }
 
-async function* sourceOf(rows: Iterable<SourceRow>, end?: () => void): AsyncGenerator<SourceRow> {
-  for (const row of rows) yield await Promise.resolve(row);
+async function* sourceOf(rows: Iterable<SourceRow>, end?: () => void): RowSource {
+  for (const row of rows) yield await Promise.resolve([row]);
   end?.();
 }
 
-function options(store: ImportStore, source: AsyncIterable<SourceRow>, more: Partial<ImportOptions> = {}) {
+function options(store: ImportStore, source: RowSource, more: Partial<ImportOptions> = {}) {
   const reports: string[] = [];
   return {
     reports,

@@ -113,21 +113,22 @@ class Sync {
     let first: FilledRow | undefined;
     let last: FilledRow | undefined;
     let lastProblem: { readonly at: number; readonly problem: string } | undefined;
-    for await (const row of source) {
-      signal.throwIfAborted();
-      if (++this.#count.read % PROGRESS_ROWS === 0) progress(this.#count);
-      if ('problem' in row) {
-        this.#bad++;
-        this.#refuse(row.at, row.problem, row.of);
-        lastProblem = row;
-        continue;
+    for await (const rows of source)
+      for (const row of rows) {
+        signal.throwIfAborted();
+        if (++this.#count.read % PROGRESS_ROWS === 0) progress(this.#count);
+        if ('problem' in row) {
+          this.#bad++;
+          this.#refuse(row.at, row.problem, row.of);
+          lastProblem = row;
+          continue;
+        }
+        store ??= await open();
+        first ??= row;
+        last = row;
+        lastProblem = undefined;
+        await this.#source.add({ key: keyIn(row.item), at: row.at, item: row.item });
       }
-      store ??= await open();
-      first ??= row;
-      last = row;
-      lastProblem = undefined;
-      await this.#source.add({ key: keyIn(row.item), at: row.at, item: row.item });
-    }
     this.#options.onEnd?.({ first, last, lastProblem });
     return store;
   }

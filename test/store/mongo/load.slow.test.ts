@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { type TestContext } from 'node:test';
 import { importRows } from '../../../src/import/import.ts';
-import type { SourceRow } from '../../../src/import/row.ts';
+import type { RowSource } from '../../../src/import/row.ts';
 import { generateItems } from '../../../src/import/synthetic.ts';
 import { startFill } from '../../support/store/filling.ts';
 import { makeItems, insertItems } from '../../support/store/items.ts';
 import { openStore, testMongoStore } from '../../support/store/mongo/mongo.ts';
 import { NEVER } from '../../support/store/reading.ts';
 import { testsWith } from '../../support/tests-with.ts';
+import { eachRow } from '../../support/import/each-row.ts';
 
 type Opened = NonNullable<Awaited<ReturnType<typeof testMongoStore>>>;
 
@@ -33,10 +34,10 @@ it('an import into an empty collection makes the indexes after the rows, and lea
     .createIndexes([{ key: { name: 1 }, unique: true }]);
   const during: string[][] = [];
   let isPostponed = false;
-  const source = async function* (): AsyncGenerator<SourceRow> {
-    for await (const row of generateItems(5_000, 1)) {
+  const source = async function* (): RowSource {
+    for await (const row of eachRow(generateItems(5_000, 1))) {
       if ('item' in row && row.at % 2_500 === 0) during.push(await indexesOf(opened));
-      yield row;
+      yield [row];
     }
   };
   const result = await importRows({

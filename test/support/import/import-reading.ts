@@ -4,6 +4,7 @@ import { readRows } from '../../../src/import/reading.ts';
 import type { TextFormat } from '../../../src/rows/text-files.ts';
 import type { Columns } from '../../../src/import/fields.ts';
 import { BSON, type Document } from '../../../src/store/values/bson.ts';
+import { eachRow } from './each-row.ts';
 
 /** The default columns. */
 export const COLUMNS: Columns = { category: 'category', price: 'price', id: null };
@@ -57,7 +58,7 @@ export async function read(
     const again = isFile ? () => Promise.resolve(bytes()) : null;
     const { rows, unit, describe } = await readRows(bytes(), readingOf(format, changes), again);
     outcome.unit = unit;
-    for await (const row of rows) {
+    for await (const row of eachRow(rows)) {
       if ('problem' in row) outcome.bad.push(`${row.at}: ${row.problem}`);
       else {
         outcome.documents.push(row.item);

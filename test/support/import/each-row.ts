@@ -1,0 +1,6 @@
+import type { RowSource, SourceRow } from '../../../src/import/row.ts';
+
+/** The rows of a source, one by one. */
+export async function* eachRow(source: RowSource): AsyncGenerator<SourceRow, void, undefined> {
+  for await (const rows of source) yield* rows;
+}

@@ -22,6 +22,8 @@ LABEL org.opencontainers.image.title="sluice" \
   org.opencontainers.image.licenses="MIT"
 WORKDIR /app
 ENV NODE_ENV=production HOST=0.0.0.0 DATA_DIR=/data DRAIN_DELAY=5s
+# glibc gives more free memory back to the system when readers have left: see docs/operations.md.
+ENV MALLOC_ARENA_MAX=2 MALLOC_TRIM_THRESHOLD_=131072 MALLOC_MMAP_THRESHOLD_=33554432
 RUN mkdir /data && chown node:node /data
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules ./node_modules

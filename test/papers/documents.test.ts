@@ -10,6 +10,7 @@ import { ITEM_FORM } from '../../src/resources/items.ts';
 import { streamParameters } from '../../src/resources/stream/parameters.ts';
 import { pageParameters } from '../../src/resources/page/parameters.ts';
 import { Metrics } from '../../src/telemetry/metrics.ts';
+import { unitOf } from '../support/faults/ops.ts';
 import {
   DESIGNS,
   DOCUMENTS,
@@ -30,6 +31,17 @@ test('the README names the command that runs the tests, and CI ends with it', ()
   const [, command = ''] = /```console\n(.*npm test)\n```/.exec(section('README.md', 'Start')) ?? [];
   assert.equal(command, 'npm ci && npm test');
   assert.equal(documentText('.ci/run').trimEnd().split('\n').at(-1), command);
+});
+
+test('image and unit have the C library give memory back, as the documents say', () => {
+  const unit = unitOf(documentText('docs/ops/sluice@.service')).Environment ?? [];
+  const [set] = unit.filter((line) => line.includes('MALLOC_'));
+  const [, image] = /^ENV (MALLOC_.*)$/m.exec(documentText('Dockerfile')) ?? [];
+  assert.equal(image, set);
+  const variables = set?.split(' ') ?? [];
+  assert.equal(variables.length, 3);
+  const text = section('docs/operations.md', 'Overload');
+  for (const one of variables) assert.ok(text.includes(`\`${one}\``), one);
 });
 
 test('the table of settings equals the code', () => {

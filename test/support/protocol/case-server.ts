@@ -46,6 +46,7 @@ export interface ProtocolCase {
 
 /** A request as it came. */
 export interface AskedRequest {
+  readonly method: string;
   readonly url: URL;
   readonly headers: ReadonlyMap<string, string>;
 }
@@ -56,12 +57,20 @@ interface CaseServer {
   readonly asked: readonly AskedRequest[];
 }
 
+const NONE: ScriptedAnswer = { status: 599, body: [] };
 const NDJSON = { 'content-type': 'application/x-ndjson' };
 
+/** Pages of other origins may read all of it. Each request has a connection of its own. */
+const EVERY = {
+  'transfer-encoding': 'chunked',
+  connection: 'close',
+  'access-control-allow-origin': '*',
+  'access-control-allow-headers': 'authorization, range, if-range',
+  'access-control-expose-headers': '*',
+};
+
 function bytesOf({ status = 200, headers = NDJSON, body, breaks }: ScriptedAnswer): Buffer {
-  const head = Object.entries({ ...headers, 'transfer-encoding': 'chunked' }).map(
-    ([name, value]) => `${name}: ${value}`,
-  );
+  const head = Object.entries({ ...headers, ...EVERY }).map(([name, value]) => `${name}: ${value}`);
   const pieces = [Buffer.from(`HTTP/1.1 ${status} Scripted\r\n${head.join('\r\n')}\r\n\r\n`)];
   for (const piece of body) {
     const bytes = typeof piece === 'string' ? Buffer.from(piece) : Buffer.from(piece.base64, 'base64');
@@ -87,7 +96,8 @@ function requestIn(text: string): AskedRequest {
     const [name = '', ...value] = line.split(': ');
     return [name.toLowerCase(), value.join(': ')];
   });
-  return { url: new URL(first.split(' ')[1] ?? '/', 'http://server'), headers: new Map(headers) };
+  const [method = '', path = '/'] = first.split(' ');
+  return { method, url: new URL(path, 'http://server'), headers: new Map(headers) };
 }
 
 /** The export of a case, as each request for it finds it. */
@@ -101,9 +111,9 @@ function statesOf({ file = '', exported = [{ state: 'complete' }] }: ProtocolCas
 
 const digestOf = (file: string) => createHash('sha256').update(file).digest('hex');
 
-/** An answer whose headers name this server, and the digest of the file. */
-function filled(answer: ScriptedAnswer, server: string, file: string): ScriptedAnswer {
-  const fill = (value: string) => value.replace('{server}', server).replace('{sha256}', digestOf(file));
+/** An answer whose headers name the object store, and the digest of the file. */
+function filled(answer: ScriptedAnswer, store: string, file: string): ScriptedAnswer {
+  const fill = (value: string) => value.replace('{store}', store).replace('{sha256}', digestOf(file));
   const headers = Object.entries(answer.headers ?? NDJSON).map(([name, value]) => [name, fill(value)]);
   return { ...answer, headers: Object.fromEntries(headers) as Record<string, string> };
 }
@@ -116,25 +126,30 @@ export async function caseServer(t: TestContext, one: ProtocolCase): Promise<Cas
   const asked: AskedRequest[] = [];
   const sockets = new Set<Socket>();
   const states = statesOf(one);
-  let url = '';
   const stateNow = (): ScriptedAnswer => {
-    const [state = { status: 599, body: [] }] = states.length > 1 ? states.splice(0, 1) : states;
+    const [state = NONE] = states.length > 1 ? states.splice(0, 1) : states;
     return state;
   };
+  let store = '';
   const answerTo = (request: AskedRequest): ScriptedAnswer => {
+    if (request.method === 'OPTIONS') return { status: 200, body: [] }; // a browser asks what it may send
     if (request.url.pathname === '/exports/1') return stateNow();
     asked.push(request);
-    return filled(one.answers[asked.length - 1] ?? { status: 599, body: [] }, url, one.file ?? '');
+    return filled(one.answers[asked.length - 1] ?? NONE, store, one.file ?? '');
   };
-  const server = createServer((socket) => {
-    sockets.add(socket.setNoDelay());
-    socket.on('error', () => undefined); // a reader may leave at any time
-    void once(socket, 'data').then(
-      ([data]) => send(socket, answerTo(requestIn(String(data)))),
-      () => undefined,
-    );
-  });
+  const open = async (): Promise<string> => {
+    const server = createServer((socket) => {
+      sockets.add(socket.setNoDelay());
+      socket.on('error', () => undefined); // a reader may leave at any time
+      void once(socket, 'data').then(
+        ([data]) => send(socket, answerTo(requestIn(String(data)))),
+        () => undefined,
+      );
+    });
+    return `http://127.0.0.1:${await listening(t, server)}`;
+  };
   t.after(() => sockets.forEach((socket) => socket.destroy()));
-  url = `http://127.0.0.1:${await listening(t, server)}`;
+  const url = await open();
+  if (one.reads === 'file') store = await open();
   return { url, asked };
 }

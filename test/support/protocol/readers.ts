@@ -1,10 +1,13 @@
 import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { pathToFileURL } from 'node:url';
+import type { TestContext } from 'node:test';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import type * as client from '../../../clients/javascript/sluice.ts';
 import { Requests } from '../../../src/load/http/requests.ts';
 import { StreamContent } from '../../../src/load/http/stream-content.ts';
@@ -13,6 +16,9 @@ import { ExportRun } from '../../../src/pull/export-run.ts';
 import { getAnswer } from '../../../src/pull/http.ts';
 import { BEGINNING, DEFAULTS, Interruption, Refusal } from '../../../src/pull/pull.ts';
 import { provedRows, type GetContent, type ProvingOptions } from '../../../src/pull/proved-rows.ts';
+import { listening } from '../ports.ts';
+import { openChromium, openTab } from '../web/chromium.ts';
+import { readByModule } from './module-reader.mjs';
 
 const ROOT = join(import.meta.dirname, '../../..');
 
@@ -119,46 +125,27 @@ const getByLoad: GetContent = async (url, accept, { signal }) => {
 
 const BUILT = pathToFileURL(join(ROOT, 'src/web/clients/sluice.mjs')).href;
 
-interface Change {
-  readonly id: unknown;
-  readonly row: unknown;
-  readonly resource?: string;
-}
+const byModule: CaseReader = async (job) => readByModule((await import(BUILT)) as typeof client, job);
 
-/** The line that a change came as. */
-function lineOf({ id, row, resource }: Change): string {
-  const own = row ?? { removed: { id } };
-  if (resource === undefined) return JSON.stringify(own);
-  return JSON.stringify(row === null ? { resource, removed: { id } } : { resource, row });
+/** Reads cases with sluice.mjs in a page of another origin than the servers. The page has a server of its own. */
+export async function readByChromium(t: TestContext, jobs: readonly ReadJob[]) {
+  const browser = await openChromium(t);
+  if (!browser) return null;
+  const modules = new Map([
+    ['/sluice.mjs', BUILT],
+    ['/module-reader.mjs', new URL('module-reader.mjs', import.meta.url).href],
+  ]);
+  const server = createServer((request, response) => {
+    const file = modules.get(request.url ?? '');
+    const type = file === undefined ? 'text/html' : 'text/javascript';
+    response.writeHead(200, { 'content-type': type }).end(file && readFileSync(fileURLToPath(file)));
+  });
+  const { page } = await openTab(browser);
+  await page.goto(`http://127.0.0.1:${await listening(t, server)}/`);
+  const program = `Promise.all([import('/sluice.mjs'), import('/module-reader.mjs')]).then(([client, { readByModule }]) =>
+    Promise.all(${JSON.stringify(jobs)}.map((job) => readByModule(client, job))))`;
+  return page.evaluate<readonly Reading[]>(program);
 }
-
-const byModule: CaseReader = async ({ reads, url, since, key, retryFor, timeout }) => {
-  const { rows, follow, download, SluiceError } = (await import(BUILT)) as typeof client;
-  const yields: string[] = [];
-  const options = { key, retryFor, timeout };
-  try {
-    if (reads === 'file') {
-      const pieces: Uint8Array[] = [];
-      for await (const piece of download(url, options)) pieces.push(piece);
-      return { yields: [Buffer.concat(pieces).toString()], ends: 'whole' };
-    }
-    if (reads === 'rows') {
-      for await (const row of rows(url, options)) yields.push(JSON.stringify(row));
-      return { yields, ends: 'whole' };
-    }
-    for await (const { changes, upToDate } of follow(url, { ...options, since: since ?? 'now' })) {
-      yields.push(...changes.map(lineOf));
-      if (upToDate) break;
-    }
-    return { yields, ends: 'current' };
-  } catch (error) {
-    if (!(error instanceof SluiceError)) throw error;
-    const { name, message, status = null } = error;
-    return name === 'Interrupted'
-      ? { yields, ends: 'interrupted', says: message }
-      : { yields, ends: 'refused', status, says: message };
-  }
-};
 
 /** The explorer's requests take the key of their tab. */
 const SESSION = { getItem: () => null };

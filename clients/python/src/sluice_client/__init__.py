@@ -84,10 +84,10 @@ def changes(
 ) -> Iterator[Changes]:
     """What changed in a resource since a cursor, in batches, each with the cursor behind it.
 
-    `url` may also be that of the changes of several resources (`/changes?resources=orders,customers`): each change then
-    has its `resource`. Ends as soon as it is up to date, or goes on for ever with `follow`. Without `since` it begins now:
-    its first batch is empty and has the first cursor. Raises Gone when the server no longer has these changes: then read
-    the whole set again.
+    `url` may also be that of the changes of several resources (`/changes?resources=orders,customers`): each change
+    then has its `resource`. Ends as soon as it is up to date, or goes on for ever with `follow`. Without `since` it
+    begins now: its first batch is empty and has the first cursor. Raises Gone when the server no longer has these
+    changes: then read the whole set again.
     """
     return changes_since(url, since, Options(key, compression, timeout, retry_for), follow)
 

@@ -44,6 +44,8 @@ export interface ExportOptions {
   readonly ttlMs: number;
   /** How long a link to a file is valid, where files have links. null: the server streams all files itself. */
   readonly linkSeconds: number | null;
+  /** Whether an export keeps the trace of its order, for the spans of its attempts. */
+  readonly isTraced: boolean;
 }
 
 const PATH = '/exports';
@@ -206,13 +208,13 @@ function shown(job: Job, sources: ExportSources, { notes: { mount } }: Request):
 }
 
 async function order(
-  { jobs, exporter }: ExportOptions,
+  { jobs, exporter, isTraced }: ExportOptions,
   request: Request,
   client: Client,
   wanted: () => Promise<ExportRequest>,
   sources: ExportSources,
 ): Promise<Reply> {
-  const traceparent = traceparentOf(request);
+  const traceparent = isTraced ? traceparentOf(request) : undefined;
   const read = async () => ({ ...(await wanted()), ...(traceparent !== undefined && { traceparent }) });
   const job = await jobs.create(client.owner, read, request.signal);
   request.notes.exported = { resource: job.request.resource, rows: 0 };

@@ -12,7 +12,7 @@ export interface ExportRequest {
   readonly compression: Compression;
   /** The part of the resource that the client's key opens. Absent: all of it. */
   readonly scope?: Scope;
-  /** The trace that the order belongs to. */
+  /** The trace that the order belongs to. Absent: none, or the server sends no traces. */
   readonly traceparent?: string;
 }
 

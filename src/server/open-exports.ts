@@ -64,7 +64,7 @@ export async function openExports(
   const jobs = new Jobs({ records, perClient: () => perClient, now });
   const files = await openFiles(settings.filesPlace, store, () => jobs.storeId());
   const linkSeconds = settings.FILES_PROXY === 'true' ? null : settings.EXPORT_LINK_TTL / 1000;
-  const shared = { jobs, files, now, ttlMs: settings.EXPORT_TTL, linkSeconds };
+  const shared = { jobs, files, now, ttlMs: settings.EXPORT_TTL, linkSeconds, isTraced: tracer !== null };
   const exporter = new Exporter({
     ...shared,
     sources,

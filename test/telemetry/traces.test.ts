@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import Module from 'node:module';
 import { test, type TestContext } from 'node:test';
+import { EXPORTS } from '../../src/exports/jobs.ts';
 import { keyedServer } from '../support/access/keyed.ts';
 import { logTo, untilLogged } from '../support/access/log-lines.ts';
 import { begun, textOf } from '../support/answers.ts';
@@ -149,6 +150,40 @@ test('an attempt at an export belongs to the trace of its order, also when it fa
   const failed = parts.find(({ name }) => name === 'export items');
   assert.deepEqual([failed?.status, failed?.facts['error.type']], [ERROR, 'invalid-body']);
   assert.ok(!collector.spans.some(({ trace }) => trace === unsampled.trace));
+});
+
+test('an export keeps the trace of its order only on a server that sends traces', async (t) => {
+  const collector = await startCollector(t);
+  for (const [settings, isKept] of [
+    [{}, false],
+    [{ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }, true],
+  ] as const) {
+    const server = await serverOn(t, settings);
+    const { headers, trace } = newTrace();
+    const { id } = await order(server.url, { format: 'csv' }, headers);
+    await awaited(server.url, id);
+    const { before } = await (await server.store.records(EXPORTS)).change(id, () => 'keep');
+    assert.equal(Buffer.from(before ?? []).includes(trace), isKept);
+    await server.close();
+  }
+});
+
+test('a ratio samples as many traces of callers without one, and of a trace all or nothing', async (t) => {
+  const ratio = { OTEL_TRACES_SAMPLER: 'parentbased_traceidratio', OTEL_TRACES_SAMPLER_ARG: '0.5' };
+  Object.assign(process.env, ratio);
+  t.after(() => Object.keys(ratio).forEach((name) => delete process.env[name]));
+  const collector = await startCollector(t);
+  const server = await serverOn(t, { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
+  for (let n = 0; n < 200; n++) await textOf(server.get('/items'));
+  const followed = newTrace();
+  await textOf(server.get('/items', followed.headers));
+  await server.close();
+  const own = collector.spans.filter(({ trace }) => trace !== followed.trace);
+  const requests = own.filter(({ parent }) => parent === '');
+  assert.ok(requests.length > 50 && requests.length < 150, String(requests.length)); // beyond 7 sigma
+  const traces = new Set(requests.map(({ trace }) => trace));
+  assert.ok(own.every(({ trace }) => traces.has(trace)));
+  requestOf(collector.spans, followed); // its caller has decided
 });
 
 test('no key is in a span, and a refused request has one', async (t) => {

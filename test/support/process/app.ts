@@ -42,6 +42,7 @@ export async function appOn(
       now: () => new Date(),
       ttlMs: 1,
       linkSeconds: null,
+      isTraced: false,
     },
     editions,
     health: {

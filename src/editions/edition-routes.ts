@@ -3,7 +3,6 @@ import type { Client } from '../access/admission.ts';
 import { HEAD_CACHING, IMMUTABLE_CACHING, typeOfFile } from '../base/edition/file-headers.ts';
 import { FORMATS, isEditionFile, isEditionName } from '../base/edition/names.ts';
 import { AppError } from '../base/errors.ts';
-import { Type } from '../base/schema.ts';
 import type { FileBody, Reply } from '../engine/edge.ts';
 import { empty, NOT_STORED } from '../http/reply.ts';
 import {
@@ -12,12 +11,14 @@ import {
   notModified,
   STORE_PROBLEMS,
   type Answer,
+  type Content,
   type Route,
 } from '../http/route.ts';
 import { quote } from '../input/query.ts';
 import type { Resource } from '../resources/query/resource.ts';
 import { closedTo } from '../resources/query/scope.ts';
 import type { Editions, MakingProgress } from './editions.ts';
+import { EDITION_HEAD, EDITION_INDEX } from './head-schema.ts';
 
 /** How soon to ask again for an edition that is being made. Seconds. */
 const LOOK_AGAIN_SECONDS = 5;
@@ -27,7 +28,6 @@ const TAG_DIGITS = 32;
 const FILE_HEADERS = ['ETag', 'Cache-Control', 'Accept-Ranges'] as const;
 const BYTES = { schema: { type: 'string', format: 'binary' } };
 const TYPES = [...new Set([...FORMATS.map((format) => typeOfFile(`x.${format}`)), JSON_TYPE])];
-const HEAD = Type.Unsafe<unknown>({ type: 'object', description: 'the head of an edition' });
 const PROBLEMS = ['forbidden', 'invalid-header', 'precondition-failed', ...STORE_PROBLEMS] as const;
 
 /** What the routes of one resource are made of. */
@@ -109,8 +109,8 @@ export function editionRoutes({ resource, editions }: EditionRoutesOptions) {
       parameters: { file: { type: 'string', minLength: 1, description: 'the name of the file' } },
       headers: ['Range', 'If-Range', 'If-None-Match'],
       answers: {
-        200: fileAnswer('The whole file'),
-        206: fileAnswer('The requested range of the file', 'Content-Range'),
+        200: fileAnswer('The whole file', { schema: EDITION_INDEX }),
+        206: fileAnswer('The requested range of the file', BYTES, 'Content-Range'),
         304: notModified('this file'),
       },
       problems: [
@@ -184,7 +184,7 @@ function idOf(verb: string, { form }: Pick<Resource, 'form'>): string {
 
 function headAnswers(description: string, known: string): Record<number, Answer> {
   return {
-    200: jsonAnswer(description, HEAD, FILE_HEADERS),
+    200: jsonAnswer(description, EDITION_HEAD, FILE_HEADERS),
     206: {
       description: 'The requested range of the head',
       headers: [...FILE_HEADERS, 'Content-Range'],
@@ -194,8 +194,9 @@ function headAnswers(description: string, known: string): Record<number, Answer>
   };
 }
 
-function fileAnswer(description: string, ...more: 'Content-Range'[]): Answer {
-  const content = Object.fromEntries(TYPES.map((type) => [type, BYTES]));
+/** `json`: an index file, or a range of it. */
+function fileAnswer(description: string, json: Content, ...more: 'Content-Range'[]): Answer {
+  const content = Object.fromEntries(TYPES.map((type) => [type, type === JSON_TYPE ? json : BYTES]));
   return { description, headers: [...FILE_HEADERS, ...more], sometimes: ['Repr-Digest'], content };
 }
 

@@ -2,9 +2,11 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { testServer, type StoreName } from '../support/process/server.ts';
 import { temporaryFolder } from '../support/directory.ts';
+import { until } from '../support/store/changes.ts';
 
 /**
  * The path of schemathesis, which .ci/schemathesis installs. Without it the test is skipped, because a run takes a
@@ -23,9 +25,13 @@ describe('schemathesis', { concurrency: true }, () => {
         t.skip('SCHEMATHESIS is not set');
         return;
       }
-      const settings = { SAMPLE: 'on', RATE_LIMIT: 'off', STREAM_LIMIT: 'off', EXPORT_LIMIT: '100000' };
+      const FILES = pathToFileURL(await temporaryFolder(t)).href;
+      const limits = { RATE_LIMIT: 'off', STREAM_LIMIT: 'off', EXPORT_LIMIT: '100000' };
+      const settings = { SAMPLE: 'on', EDITIONS: 'items', FILES, ...limits };
       const server = await testServer(t, store, 'uws', settings);
       if (!server) return;
+      // Until then its head is 503.
+      await until('there is an edition', async () => (await server.get('/items/edition')).status === 200);
       const cwd = await temporaryFolder(t);
       const url = `${server.url}/openapi.json`;
       const run = [

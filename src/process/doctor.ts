@@ -1,4 +1,4 @@
-import { asksForItems, isOwn } from '../server/open-rows.ts';
+import { asksForEditions, asksForItems, isOwn } from '../server/open-rows.ts';
 import { readFileSync } from 'node:fs';
 import { readConfig, type Config } from '../settings/config.ts';
 import { ITEM_COLLECTION } from '../resources/item-collection.ts';
@@ -9,12 +9,13 @@ import type { ExaminedDeclaration, ExamineOptions } from '../store/mongo/collect
 import type { Store } from '../store/store.ts';
 import { readArguments, UsageError } from '../terminal/arguments.ts';
 import { printable } from '../terminal/text.ts';
+import { examineEditions, hasEditions } from './examine-editions.ts';
 import { kernelWarning } from './kernel-warning.ts';
 
 export const DOCTOR_HELP = `Usage: sluice doctor [MONGODB_URI]
 
 Says what the server promises, whether it holds with this store on this machine, and by which query that was seen. It reads the
-settings as the server does, and writes nothing but a file in the bucket of FILES, which it removes. Without
+settings as the server does, and writes nothing but files in the bucket of FILES, which it removes. Without
 MONGODB_URI in the settings or as argument: the embedded store in DATA_DIR, all of which is read.
 
   ok    the promise holds
@@ -56,12 +57,15 @@ export async function runDoctor(
     const adoptsItems = indexes !== 'auto' || asksForItems(config);
     const served: ExamineOptions['served'] = (store) => collectionsOf(config, store, report);
     const keepsRecords = isOwn(config) || prefix !== undefined;
-    await examineMongo({ uri, prefix, manages, adoptsItems, keepsRecords, served }, report);
+    const keepsEditions = asksForEditions(config);
+    const options = { uri, prefix, manages, adoptsItems, keepsRecords, keepsEditions, served };
+    await examineMongo(options, report);
   }
   if (config.filesPlace?.kind === 'bucket') {
     const { examineBucket } = await import('../store/bucket/examine.ts');
     await examineBucket(config.filesPlace, report);
   }
+  await examineEditions(config, report);
   if (config.REDIS_URL !== undefined) {
     const { examineRedis } = await import('../redis/examine.ts');
     await examineRedis(config.REDIS_URL, report);
@@ -138,10 +142,15 @@ async function collectionsOf(
           collection,
           indexes,
           needsPreImages: needsPreImages(name),
+          hasEditions: hasEditions(config, name, one),
           ...(database !== undefined && { database }),
         });
       }
   }
-  if (isOwn(config)) found.push({ ...ITEM_COLLECTION, needsPreImages: needsPreImages(ITEM_COLLECTION.name) });
+  if (isOwn(config)) {
+    const { name } = ITEM_COLLECTION;
+    const editions = hasEditions(config, name, config.itemsMember ?? {});
+    found.push({ ...ITEM_COLLECTION, needsPreImages: needsPreImages(name), hasEditions: editions });
+  }
   return found;
 }

@@ -169,6 +169,54 @@ test('the embedded store: a missing one is not made, a whole one holds, damage a
   assert.equal(other.code, 2);
 });
 
+test('what editions need is examined where they are declared: files, rights, changes, keys and columns', async (t) => {
+  const folder = await temporaryFolder(t);
+  const file = (name: string, content: object) => {
+    const path = join(folder, name);
+    writeFileSync(path, JSON.stringify(content));
+    return path;
+  };
+  const key = { name: 'acme', sha256: '0'.repeat(64), where: { items: { category: 'a' } } };
+  const settings = {
+    DATA_DIR: join(folder, 'data'),
+    API_KEYS_FILE: file('keys.json', { keys: [key] }),
+    RESOURCES_FILE: file('resources.json', { resources: { items: { editions: {} } } }),
+  };
+  const none = await doctor([], { DATA_DIR: settings.DATA_DIR });
+  assert.doesNotMatch(none.text, /edition/);
+  const right = await doctor([], settings);
+  assert.ok(promises(right.ok).includes('files of editions can be stored'), right.text);
+  assert.match(
+    right.unseen.join('\n'),
+    /editions of \/items are for each key that may stream it - .* the key acme opens only some rows, so it gets 403/,
+  );
+  assert.ok(!existsSync(settings.DATA_DIR), 'nothing is written');
+  const wrong = await doctor([], { ...settings, FILES: `file://${settings.API_KEYS_FILE}` });
+  assert.ok(promises(wrong.fail).includes('files of editions can be stored'), wrong.text);
+
+  const mongod = await mongodWithUsers(t);
+  if (!mongod) return;
+  await mongod.add('reader', { role: 'read', db: 'shop' });
+  await mongod.root.db('shop').createCollection('orders');
+  const orders = {
+    editions: { formats: ['parquet'] },
+    fields: { total: 'decimal', 'a.b': 'string', 'x y': 'string' },
+  };
+  const RESOURCES_FILE = file('orders.json', { resources: { orders } });
+  const reader = await doctor([mongod.as('reader')], { RESOURCES_FILE });
+  for (const promise of [
+    'files of editions can be stored',
+    'editions can be made and leased',
+    '/orders has the changes that its editions are made of',
+  ])
+    assert.ok(promises(reader.fail).includes(promise), `${promise}\n${reader.text}`);
+  assert.match(reader.text, /user lacks insert, update, remove on shop\.editions/);
+  assert.match(
+    reader.unseen.join('\n'),
+    /the table of \/orders has a column for each declared field - .*values of a\.b, x y stand in _rest/,
+  );
+});
+
 test('a bucket is proved by a file that is put, put only if there is none, read, listed and removed', async (t) => {
   const store = await Seaweed.start(t);
   if (!store) return;

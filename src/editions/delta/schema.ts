@@ -44,6 +44,14 @@ export function tableSchema(columns: readonly Column[]): TableSchema {
   return { name: digest.slice(0, 16), hasKey, columns: kept };
 }
 
+/** The fields that can be no columns, whatever their kinds. */
+export function columnsLeftOut(fields: readonly string[]): readonly string[] {
+  const kept = new Set(
+    tableSchema(fields.map((name) => ({ name, kind: 'text' }))).columns.map(({ name }) => name),
+  );
+  return fields.filter((name) => !kept.has(name));
+}
+
 /** The schema as Delta writes it: JSON. */
 export function deltaSchema({ columns }: TableSchema): string {
   const all = [...columns, { name: REST, type: 'string' }];

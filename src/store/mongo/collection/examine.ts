@@ -20,6 +20,8 @@ export interface ExamineOptions {
   readonly adoptsItems: boolean;
   /** Whether users are served, and so the records of the server itself. Exports are ordered where they can be. */
   readonly keepsRecords: boolean;
+  /** Whether editions are declared, and so their records. */
+  readonly keepsEditions: boolean;
   /** Which collections of this store are served. */
   readonly served: (store: Pick<Store, 'list'>) => Promise<readonly ExaminedDeclaration[]>;
 }
@@ -27,6 +29,7 @@ export interface ExamineOptions {
 export interface ExaminedDeclaration extends Declaration {
   /** Whether some key gets the changes of a part of it, or of some of its fields. */
   readonly needsPreImages: boolean;
+  readonly hasEditions: boolean;
 }
 
 /** What a promise was seen to be: see Finding. A text: it holds. */
@@ -140,7 +143,7 @@ interface Privilege {
 
 async function examineRights(
   connection: MongoConnection,
-  { prefix, keepsRecords }: ExamineOptions,
+  { prefix, keepsRecords, keepsEditions }: ExamineOptions,
   collections: readonly ExaminedDeclaration[],
   see: Observe,
 ): Promise<void> {
@@ -149,22 +152,26 @@ async function examineRights(
     readonly authenticatedUsers: readonly unknown[];
     readonly authenticatedUserPrivileges: readonly Privilege[];
   };
-  const [ofUsers = '', exports = '', files = '', chunks = ''] = ownCollections(prefix);
+  const [ofUsers = '', exports = '', files = '', chunks = '', editions = ''] = ownCollections(prefix);
   const { database: own } = connection;
   const otherwise = keepsRecords ? false : null;
   const ofUsersToo = keepsRecords
     ? ([['users can be read and written', own, [ofUsers], WRITES, false]] as const)
     : [];
+  const ofEditions = keepsEditions
+    ? ([['editions can be made and leased', own, [editions], WRITES, false]] as const)
+    : [];
   const ofResources = collections.flatMap(
-    ({ name, database = own, collection }) =>
+    ({ name, database = own, collection, hasEditions }) =>
       [
         [`/${name} can be read`, database, [collection], READS, false],
-        [`/${name} has changes`, database, [collection], CHANGES, null],
+        [`/${name} has changes`, database, [collection], CHANGES, hasEditions ? false : null],
       ] as const,
   );
   for (const [promise, database, names, wanted, lacking] of [
     ...ofUsersToo,
     ['exports can be ordered', own, [exports, files, chunks], [...WRITES, 'createIndex'], otherwise] as const,
+    ...ofEditions,
     ...ofResources,
   ])
     await see(promise, 'connectionStatus', () => {
@@ -186,7 +193,7 @@ async function examineRights(
 async function examineCollection(
   ofStore: MongoConnection,
   { manages, adoptsItems: adopts }: ExamineOptions,
-  { name, database, collection, indexes, create, needsPreImages }: ExaminedDeclaration,
+  { name, database, collection, indexes, create, needsPreImages, hasEditions }: ExaminedDeclaration,
   server: ServerKind,
   see: Observe,
   report: (finding: Finding) => void,
@@ -220,6 +227,11 @@ async function examineCollection(
     if (layout.faults.length > 0) return failed(layout.faults.join('; '));
     return layout.indexes.flatMap((one) => (one.refused === undefined ? [one.name] : [])).join(', ');
   });
+  const [standalone] = server.warnings;
+  if (hasEditions)
+    await see(`${path} has the changes that its editions are made of`, 'hello', () =>
+      standalone === undefined ? 'changes are served' : failed(standalone),
+    );
   if (server.warnings.length > 0) return;
   await see(`${path} has changes for keys that open a part`, 'listCollections', () => {
     const { changeStreamPreAndPostImages: images } = (existing.options ?? {}) as Document;

@@ -8,7 +8,7 @@ const SIZE = { most: 1, waitMs: 0 };
 const WAIT_MS = 200;
 
 /** A place behind that of an edition up to which no row has changed. */
-export interface LaterPlace {
+interface LaterPlace {
   readonly place: FeedPlace;
   /** When the rows were so. Milliseconds since 1970. */
   readonly at: number;

@@ -12,7 +12,7 @@ import type { Config } from '../settings/config.ts';
 const RETRY_MS = 2_000;
 
 /** What is declared of a resource with editions. */
-type Declared = Partial<Pick<ResourceDeclaration, 'editions' | 'fields' | 'hide' | 'show'>>;
+type DeclaredOfEditions = Partial<Pick<ResourceDeclaration, 'editions' | 'fields' | 'hide' | 'show'>>;
 
 /** What a server of these settings needs for the editions of resources, but for what examine.ts asks of MongoDB. */
 export async function examineEditions(config: Config, report: (finding: Finding) => void): Promise<void> {
@@ -34,9 +34,9 @@ export function hasEditions(
   return editions !== undefined || EDITIONS.includes(name);
 }
 
-function declaredIn(config: Config): ReadonlyMap<string, Declared> {
+function declaredIn(config: Config): ReadonlyMap<string, DeclaredOfEditions> {
   const { resources, itemsMember, EDITIONS = [] } = config;
-  const all = new Map<string, Declared>(EDITIONS.map((name) => [name, {}]));
+  const all = new Map<string, DeclaredOfEditions>(EDITIONS.map((name) => [name, {}]));
   for (const { name, collection, pattern, ...one } of resources) {
     const path = name ?? collection;
     if (!pattern && hasEditions(config, path, one)) all.set(path, one);
@@ -78,7 +78,7 @@ async function firstThere(folder: string): Promise<string> {
 }
 
 /** The keys that get 403: an edition has all rows, and all fields that the resource shows. */
-function ofKeys({ apiKeys }: Config, name: string, { hide, show }: Declared): readonly Finding[] {
+function ofKeys({ apiKeys }: Config, name: string, { hide, show }: DeclaredOfEditions): readonly Finding[] {
   const shown = new Selection({ hide, show });
   return (apiKeys ?? []).flatMap(({ name: key, rights }) => {
     const scope = rights.scopes.get(name);
@@ -91,7 +91,7 @@ function ofKeys({ apiKeys }: Config, name: string, { hide, show }: Declared): re
   });
 }
 
-function tableOf(name: string, { editions, fields = {} }: Declared): readonly Finding[] {
+function tableOf(name: string, { editions, fields = {} }: DeclaredOfEditions): readonly Finding[] {
   if (editions?.formats?.includes('parquet') !== true) return [];
   const left = columnsLeftOut(Object.keys(fields));
   const promise = `the table of /${name} has a column for each declared field`;

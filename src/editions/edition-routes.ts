@@ -45,6 +45,10 @@ export function editionRoutes({ resource, editions }: EditionRoutesOptions) {
     right: 'stream',
     tag: 'Editions',
   } as const;
+  // What anybody may have without a key, and from any cache, a key does not take away.
+  const assertReads = (client: Client): void => {
+    if (!isPublic) assertWhole(resource, client);
+  };
   const caching = (how: string): Reply['headers'] => ({
     'cache-control': `${isPublic ? 'public' : 'private'}, ${how}`,
   });
@@ -72,7 +76,7 @@ export function editionRoutes({ resource, editions }: EditionRoutesOptions) {
       answers: headAnswers('The head', 'this head'),
       problems: ['not-ready', 'changes-unsupported', 'range-not-satisfiable', ...PROBLEMS],
       handler: async ({ request, client }) => {
-        assertWhole(resource, client);
+        assertReads(client);
         const newest = await editions.newest(name, request.signal);
         if (newest && 'head' in newest) return head(newest.head, HEAD_CACHING);
         throw notReady(name, newest);
@@ -90,7 +94,7 @@ export function editionRoutes({ resource, editions }: EditionRoutesOptions) {
       answers: headAnswers('The head, as it was first published', 'this head'),
       problems: ['not-found', 'invalid-url', 'range-not-satisfiable', 'insufficient-storage', ...PROBLEMS],
       handler: async ({ client, parameters: { name: edition = '' } }) => {
-        assertWhole(resource, client);
+        assertReads(client);
         const path = `${name}/edition/${edition}.json`;
         const bytes = isEditionName(edition) ? await editions.objects.get(path) : null;
         if (bytes) return head(bytes, IMMUTABLE_CACHING);
@@ -119,7 +123,7 @@ export function editionRoutes({ resource, editions }: EditionRoutesOptions) {
         ...PROBLEMS,
       ],
       handler: async ({ client, parameters: { file: asked = '' } }) => {
-        assertWhole(resource, client);
+        assertReads(client);
         const path = `${name}/chunks/${asked}`;
         const length = isEditionFile(asked) ? await editions.objects.size(path) : null;
         if (length === null)

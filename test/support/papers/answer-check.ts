@@ -74,7 +74,10 @@ function documented(routes: readonly Route[], options: Options): Documented {
 }
 
 function shared(routes: readonly Route[], options: Options): Documented {
-  const key = JSON.stringify([options, routes.map(({ method, path }) => `${method} ${path}`)]);
+  const key = JSON.stringify([
+    options,
+    routes.map(({ method, path, access }) => `${method} ${path} ${access}`),
+  ]);
   const known = documents.get(key) ?? new Documented(routes, options);
   documents.set(key, known);
   return known;

@@ -74,6 +74,21 @@ onStores(
       },
     );
 
+    testStore(
+      'with one edition kept, each version is whole, and the only one that readers find',
+      async ({ items, maker }) => {
+        for (const note of ['first', 'second', 'third']) {
+          await items.insert([row(5, note)], 'replace');
+          await maker.make({ ...BOTH, keep: 1 });
+          const head = (await maker.head()) ?? assert.fail();
+          await assertParquet(head, maker);
+          assert.deepEqual([head.kept, head.deltas], [[], []]);
+          assert.deepEqual(await versionsOf(maker), [head.sequence]);
+        }
+        assert.equal((await maker.head())?.sequence, 2);
+      },
+    );
+
     testStore('a format that is declared later is made of chunks that are there', async ({ maker, make }) => {
       const first = await make({});
       assert.equal(first.head.schema, undefined);

@@ -1,5 +1,5 @@
 import { Decimal128 } from '../store/values/bson.ts';
-import { BSON_RANK, BSON_TYPE, rankOf } from '../store/values/bson-types.ts';
+import { BSON_RANK, BSON_TYPE, doubleAt, rankOf } from '../store/values/bson-types.ts';
 import { elementsIn, valueOf } from '../store/values/fields.ts';
 import { numberOf, type Value } from '../store/values/keys.ts';
 import type { Declaration } from '../store/store.ts';
@@ -27,6 +27,9 @@ export const ITEM_COLLECTION: Declaration = {
     const elements = elementsIn(row, CHECKED_NAMES);
     if (typeof elements === 'string') return elements;
     const [category, priced] = elements;
+    if (category?.type === BSON_TYPE.string && priced?.type === BSON_TYPE.double)
+      // mostly
+      if (Number.isFinite(doubleAt(row, priced.valueAt))) return null;
     if (category?.type !== BSON_TYPE.string)
       return `category is ${described(valueOf(row, category))}, expected a string`;
     const price = valueOf(row, priced);

@@ -25,6 +25,12 @@ export class KeyWriter {
     this.#start = this.#at;
   }
 
+  /** Begins anew in the memory of keys that nobody has any more. */
+  clear(): void {
+    this.#start = 0;
+    this.#at = 0;
+  }
+
   /** The place of the next byte. */
   get at(): number {
     return this.#at - this.#start;
@@ -35,11 +41,34 @@ export class KeyWriter {
     return this.#bytes.subarray(this.#start + place, this.#at);
   }
 
+  /** The bytes between two places, until more are written. */
+  between(from: number, to: number): Key {
+    return new Uint8Array(this.#bytes.buffer, this.#start + from, to - from);
+  }
+
   /** Writes what stands between two places once more. */
   again(from: number, to: number): void {
     this.#room(to - from);
     this.#bytes.copyWithin(this.#at, this.#start + from, this.#start + to);
     this.#at += to - from;
+  }
+
+  /** Whether what stands between two places is below what stands between two others: see compareKeys. */
+  isBelow(from: number, to: number, otherFrom: number, otherTo: number): boolean {
+    const bytes = this.#bytes;
+    const start = this.#start;
+    const length = Math.min(to - from, otherTo - otherFrom);
+    for (let n = 0; n < length; n++) {
+      const byte = bytes[start + from + n] ?? 0;
+      const other = bytes[start + otherFrom + n] ?? 0;
+      if (byte !== other) return byte < other;
+    }
+    return to - from < otherTo - otherFrom;
+  }
+
+  /** Takes back what was written from a place on. */
+  rewind(place: number): void {
+    this.#at = this.#start + place;
   }
 
   put(key: Key): void {

@@ -53,6 +53,8 @@ export function rowWalkIn(slots: Slots) {
 /** The wasm module's static data would lie below. */
 const SCRATCH_AT = 65_536;
 const PAGE = 65_536;
+/** The size of the memory of StoredRows at the beginning. */
+const FIRST_PAGES = 32;
 
 /** The checksums of single rows, in a memory of their own. */
 let single: { readonly memory: WebAssembly.Memory; readonly functions: Functions } | null = null;
@@ -71,22 +73,52 @@ function sumOf(document: Uint8Array): number {
 
 /** A document as it is stored. */
 export function storedRow(document: Uint8Array): Uint8Array {
-  const row = Buffer.allocUnsafe(storedLength(document));
-  putRow(row, 0, document);
+  const row = Buffer.allocUnsafe(HEAD_BYTES + document.length);
+  row[0] = BSON_TYPE.document;
+  row.writeUInt32LE(sumOf(document), 1);
+  row[HEAD_BYTES - 1] = 0;
+  row.set(document, HEAD_BYTES);
   return row;
 }
 
-/** The bytes that a document takes as it is stored. */
-export function storedLength(document: Uint8Array): number {
-  return HEAD_BYTES + document.length;
-}
+/** Documents as they are stored, one behind the other in a memory that their checksums are made in. It does not shrink. */
+export class StoredRows {
+  readonly #memory = new WebAssembly.Memory({ initial: FIRST_PAGES });
+  readonly #sum = instantiate(this.#memory).sum;
+  #bytes = new Uint8Array(this.#memory.buffer);
+  #view = new DataView(this.#memory.buffer);
+  #at = SCRATCH_AT;
 
-/** Puts a document as it is stored at a place of bytes that have room for it. */
-export function putRow(bytes: Buffer, at: number, document: Uint8Array): void {
-  bytes[at] = BSON_TYPE.document;
-  bytes.writeUInt32LE(sumOf(document), at + 1);
-  bytes[at + HEAD_BYTES - 1] = 0;
-  bytes.set(document, at + HEAD_BYTES);
+  /** Their bytes, which is the place behind the last one. */
+  get length(): number {
+    return this.#at - SCRATCH_AT;
+  }
+
+  clear(): void {
+    this.#at = SCRATCH_AT;
+  }
+
+  add(document: Uint8Array): void {
+    const at = this.#at;
+    this.#at += HEAD_BYTES + document.length;
+    const missing = Math.ceil((this.#at - this.#bytes.length) / PAGE);
+    if (missing > 0) this.#grow(Math.max(missing, this.#bytes.length / PAGE));
+    this.#bytes[at] = BSON_TYPE.document;
+    this.#bytes[at + HEAD_BYTES - 1] = 0;
+    this.#bytes.set(document, at + HEAD_BYTES);
+    this.#view.setUint32(at + 1, this.#sum(at + HEAD_BYTES, document.length), true);
+  }
+
+  /** The bytes between two places, until they are cleared or more are added. */
+  between(from: number, to: number): Uint8Array {
+    return new Uint8Array(this.#view.buffer, SCRATCH_AT + from, to - from);
+  }
+
+  #grow(pages: number): void {
+    this.#memory.grow(pages);
+    this.#bytes = new Uint8Array(this.#memory.buffer);
+    this.#view = new DataView(this.#memory.buffer);
+  }
 }
 
 /** The document in a stored row. Throws DamagedRowError when it is not the one that was written. */

@@ -40,9 +40,33 @@ interface IndexedFields {
 /** By the indexes of a record, which never change. */
 const INDEXED = new WeakMap<readonly IndexRecord[], IndexedFields>();
 const WRITER = new KeyWriter();
+const NONE: KeyedRow['unusable'] = [];
 
 /** A row with its keys, or why the store refuses it. `indexes`: of a record, whose array is made once. */
 export function keyRow(document: Uint8Array, indexes: readonly IndexRecord[]): KeyedRow | string {
+  WRITER.begin();
+  const ends: number[] = [];
+  const unusable = writeKeys(document, indexes, WRITER, ends);
+  if (typeof unusable === 'string') return unusable;
+  const keys = WRITER.from(0);
+  const [keyEnd = 0] = ends;
+  const entries = ends.slice(1).map((end, n) => {
+    const from = ends[n] ?? 0;
+    return end > from ? keys.subarray(from, end) : null;
+  });
+  return { document, key: keys.subarray(0, keyEnd), entries, unusable };
+}
+
+/**
+ * Writes the keys of a row, its own and that in each index, and adds where each ends. One that is empty is null: see KeyedRow.
+ * Returns the indexes that the row makes unusable, or why the store refuses it.
+ */
+export function writeKeys(
+  document: Uint8Array,
+  indexes: readonly IndexRecord[],
+  writer: KeyWriter,
+  ends: number[],
+): KeyedRow['unusable'] | string {
   if (document.length > LARGEST_ROW) return `a row has at most ${LARGEST_ROW} bytes, got ${document.length}`;
   let indexed = INDEXED.get(indexes);
   if (!indexed) INDEXED.set(indexes, (indexed = indexedIn(indexes)));
@@ -51,27 +75,27 @@ export function keyRow(document: Uint8Array, indexes: readonly IndexRecord[]): K
   const [id] = elements;
   if (!id) return '_id is missing';
   if (NO_IDS.includes(id.type)) return `_id is of BSON type ${id.type}, which no key can have`;
-  WRITER.begin();
-  WRITER.value(document, id);
-  const key = WRITER.from(0);
-  const unusable: { index: number; reason: string }[] = [];
-  const entries: (Key | null)[] = [];
+  const start = writer.at;
+  writer.value(document, id);
+  const keyEnd = writer.at;
+  ends.push(keyEnd);
+  let unusable = NONE;
+  let index = -1;
   for (const fields of indexed.indexes) {
-    const from = WRITER.at;
-    const array = fields && writeParts(document, elements, fields);
-    if (fields && array === null) {
-      WRITER.again(0, key.length);
-      entries.push(WRITER.from(from));
-      continue;
-    }
-    if (array !== null) {
-      const hex = Buffer.from(key).toString('hex');
-      const reason = `a row has an array at ${array} (its _id has the key ${hex})`;
-      unusable.push({ index: entries.length, reason });
-    }
-    entries.push(null);
+    index++;
+    const from = writer.at;
+    const array = fields && writeParts(document, elements, fields, writer);
+    if (fields && array === null) writer.again(start, keyEnd);
+    else writer.rewind(from);
+    ends.push(writer.at);
+    if (array === null) continue;
+    const hex = Buffer.from(writer.between(start, keyEnd)).toString('hex');
+    unusable = [
+      ...unusable,
+      { index, reason: `a row has an array at ${array} (its _id has the key ${hex})` },
+    ];
   }
-  return { document, key, entries, unusable };
+  return unusable;
 }
 
 /** Writes the keys of an index's fields. Returns the path at which there is an array instead, which no key can have. */
@@ -79,17 +103,18 @@ function writeParts(
   document: Uint8Array,
   elements: readonly (BsonElement | undefined)[],
   fields: readonly IndexedField[],
+  writer: KeyWriter,
 ): string | null {
   for (const { path, element: at } of fields) {
     const element = at === null ? undefined : elements[at];
     if (element?.type === BSON_TYPE.array) return path;
     if (element) {
-      WRITER.value(document, element);
+      writer.value(document, element);
       continue;
     }
     const key = at === null ? keyAt(document, path) : NULL_KEY;
     if (typeof key === 'string') return key;
-    WRITER.put(key);
+    writer.put(key);
   }
   return null;
 }

@@ -7,7 +7,7 @@ import type { Core } from '../core.ts';
 import { diskFull, freeBytes, RESERVE_BYTES } from '../file/errors.ts';
 import type { ImportLease } from './import-lease.ts';
 import { PendingRows } from './pending-rows.ts';
-import { keyOfRow, keyRow } from '../file/keyed.ts';
+import { keyOfRow } from '../file/keyed.ts';
 import { columnOf, columnsOf, indexSql, rowsIn, rowsTable } from '../file/layout.ts';
 import {
   LARGE_BYTES,
@@ -46,6 +46,7 @@ export class SideLoad {
   /** Those that are being written. */
   #others = new PendingRows();
   #bytesInAll = 0;
+  /** The last one of the rows that are written or are being written. */
   #lastKey: Key | null = null;
   #isInOrder = true;
   #hasLargeRows = false;
@@ -86,17 +87,14 @@ export class SideLoad {
   }
 
   #add({ item, at }: FilledRow): void {
-    const row = this.#shape.refusalOf(item) ?? keyRow(item, this.#collection.indexes);
-    if (typeof row === 'string') {
-      this.#how.refuse(at, row);
+    // Numbers begin at 1 as those of SQLite do.
+    const added = this.#shape.refusalOf(item) ?? this.#rows.add(at + 1, item, this.#collection.indexes);
+    if (typeof added === 'string') {
+      this.#how.refuse(at, added);
       return;
     }
-    if (row.unusable.length > 0) this.#collection = withUnusable(this.#collection, row.unusable);
-    this.#isInOrder &&= this.#lastKey === null || compareKeys(this.#lastKey, row.key) < 0;
-    this.#lastKey = row.key;
+    if (added.length > 0) this.#collection = withUnusable(this.#collection, added);
     this.#hasLargeRows ||= item.length > LARGE_BYTES;
-    // Numbers begin at 1 as those of SQLite do.
-    this.#rows.add(at + 1, row.key, item, row.entries);
   }
 
   /** Starts to write the rows that wait. Resolves when those before them are written, so that reading goes on beside. */
@@ -104,6 +102,10 @@ export class SideLoad {
     await this.#writing;
     this.#throwFailure();
     const rows = this.#rows;
+    if (rows.rows === 0) return;
+    this.#isInOrder &&=
+      rows.isInOrder && (this.#lastKey === null || compareKeys(this.#lastKey, rows.firstKey) < 0);
+    this.#lastKey = rows.lastKey.slice();
     this.#assertSpace(rows.bytes);
     this.#rows = this.#others;
     this.#rows.clear();

@@ -11,6 +11,7 @@ export const HEAD_BYTES = 6;
 interface Functions {
   readonly sum: (at: number, length: number) => number;
   readonly walk: (...[at, end, mostRows, mostBytes]: number[]) => number;
+  readonly reverse: (at: number, end: number, to: number) => number;
   readonly rows: { readonly value: number };
   readonly last: { readonly value: number };
 }
@@ -47,6 +48,15 @@ export function rowWalkIn(slots: Slots) {
     if (end === 0)
       throw new DamagedRowError(`row ${rows.value} of a batch does not have the bytes that were written`);
     return { rows: rows.value, length: end - address, lastAt: last.value - address + HEAD_BYTES };
+  };
+}
+
+/** Puts rows into the opposite order: copies those in one slot, of `length` bytes, to another one. Throws DamagedRowError. */
+export function rowReversalIn(slots: Slots) {
+  const functions = slots.over(instantiate);
+  return ({ address: from }: Slot, length: number, { address: to }: Slot): void => {
+    const isWhole = functions().reverse(from, from + length, to) === 1;
+    if (!isWhole) throw new DamagedRowError('a row of a batch does not have the length that was written');
   };
 }
 

@@ -39,3 +39,22 @@ export function walk(at: usize, end: usize, mostRows: i32, mostBytes: usize): us
   }
   return at;
 }
+
+/**
+ * Copies rows that lie between two places, the last one first, to another place: they come to lie in the opposite order.
+ * Returns false when they are no rows.
+ */
+export function reverse(at: usize, end: usize, to: usize): bool {
+  let top = to + (end - at);
+  while (at < end) {
+    if (end - at < HEAD + SMALLEST) return false;
+    const size = <usize>load<u32>(at, HEAD);
+    if (size < SMALLEST || size > end - at - HEAD) return false;
+    const next = at + HEAD + size;
+    top -= HEAD + size;
+    let place = top;
+    for (; next - at >= 16; at += 16, place += 16) v128.store(place, v128.load(at));
+    for (; at < next; at++, place++) store<u8>(place, load<u8>(at));
+  }
+  return true;
+}

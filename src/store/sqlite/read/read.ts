@@ -5,6 +5,7 @@ import type { Size } from '../../store.ts';
 import {
   DamagedRowError,
   documentIn,
+  rowReversalIn,
   rowWalkIn,
   type RowWalk,
   type WalkResult,
@@ -24,6 +25,7 @@ export class Reader {
   readonly #connection: Connection;
   readonly #slots: Slots;
   readonly #walk: RowWalk;
+  readonly #reverse: ReturnType<typeof rowReversalIn>;
   /** The mean size of rows. Recent batches count most. */
   #mean = FIRST_GUESS;
 
@@ -31,6 +33,7 @@ export class Reader {
     this.#connection = connection;
     this.#slots = slots;
     this.#walk = rowWalkIn(slots);
+    this.#reverse = rowReversalIn(slots);
   }
 
   /** The first rows of a range behind `skip` rows. */
@@ -90,10 +93,8 @@ export class Reader {
     const found = between?.documents ?? this.#documents(range, skip, asked);
     if (!found) return null;
     const { length } = found;
-    const slot = this.#slots.take(length);
+    const slot = between ? this.#reversed(found) : this.#inSlot(found);
     try {
-      slot.bytes().set(found);
-      freeBytes(found);
       const walked = this.#walk(slot, length, size);
       this.#mean += (walked.length / walked.rows - this.#mean) / 4;
       return { ...walked, slot, more: (between?.more ?? more) === true || walked.length < length };
@@ -103,9 +104,34 @@ export class Reader {
     }
   }
 
+  /** A slot with documents, whose memory is freed. */
+  #inSlot(documents: Uint8Array): Slot {
+    const slot = this.#slots.take(documents.length);
+    slot.bytes().set(documents);
+    freeBytes(documents);
+    return slot;
+  }
+
+  /** The same, with the last document first. */
+  #reversed(documents: Uint8Array): Slot {
+    const { length } = documents;
+    const from = this.#inSlot(documents);
+    let slot: Slot | null = null;
+    try {
+      slot = this.#slots.take(length);
+      this.#reverse(from, length, slot);
+      return slot;
+    } catch (error) {
+      slot?.release();
+      throw error;
+    } finally {
+      from.release();
+    }
+  }
+
   /**
-   * The documents of rows that lie in order, by as many numbers as rows are asked for, and whether others follow. Null when
-   * fewer than half of the numbers have rows.
+   * The documents of rows that lie in order, the last one first, by as many numbers as rows are asked for, and whether others
+   * follow. Null when fewer than half of the numbers have rows.
    */
   #between(range: Range, asked: number) {
     const from = this.#number(range, 'low') ?? 0;

@@ -37,7 +37,12 @@ test('bytes that are no rows are not put into the opposite order, and no other b
   reverse(from, bytes.length, to);
   const turned = Buffer.concat([3, 2, 1].map((n) => storedRow(row(n))));
   assert.deepEqual(Buffer.from(to.bytes(bytes.length)), turned);
-  assert.ok(to.bytes().subarray(bytes.length).every((byte) => byte === 7));
+  assert.ok(
+    to
+      .bytes()
+      .subarray(bytes.length)
+      .every((byte) => byte === 7),
+  );
   for (const length of [bytes.length - 1, bytes.length + 1, 3])
     assert.throws(() => reverse(from, length, to), DamagedRowError);
   from.bytes()[6] = 255;

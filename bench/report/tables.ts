@@ -63,7 +63,7 @@ function columnsOf(group: string): readonly Column[] {
       ['KiB per follower', figure('kibPerFollower')],
       ['change streams', figure('changeStreams')],
       ["mongod's CPU, µs a change", figure('mongodMicroseconds')],
-      ['of the plain stream', figure('ofPlain')],
+      ['of one with checkpoints', figure('ofProved')],
     ];
   if (group === 'editions')
     return [

@@ -19,8 +19,3 @@ export const thousandRowsPerSecond = (bound: number) => ({
   reached: (value: number) => value >= bound,
   shown: (value: number) => `${Math.round(value / 1e3)}k rows/s`,
 });
-export const rowsPerSecond = (bound: number) => ({
-  wanted: `>= ${bound / 1e6}M rows/s`,
-  reached: (value: number) => value >= bound,
-  shown: (value: number) => `${(value / 1e6).toFixed(2)}M rows/s`,
-});

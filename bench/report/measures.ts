@@ -37,6 +37,11 @@ export function cpuOfMillion({ usage, count }: Round): number {
   return (usage.server / count) * 1e6;
 }
 
+/** The CPU time of the server for a request. Milliseconds. */
+export function cpuOfRequest({ usage, count }: Round): number {
+  return (usage.server / count) * 1000;
+}
+
 export function manyAgainstFew(results: Results): number {
   const ratios = ['mongodb', 'sqlite'].map(
     (store) =>

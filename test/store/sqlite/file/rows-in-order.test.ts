@@ -1,13 +1,13 @@
 /** Rows that lie in the order of their keys are read from the last to the first, and come in their order. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { BSON } from '../../../src/store/values/bson.ts';
-import { Slots } from '../../../src/store/turns/slots.ts';
-import { DamagedRowError, rowReversalIn, storedRow } from '../../../src/store/sqlite/file/checked-rows.ts';
-import { temporaryFolder } from '../../support/directory.ts';
-import { BY_ID } from '../../support/store/changes.ts';
-import { PLENTY, readRows } from '../../support/store/reading.ts';
-import { openFor } from '../../support/store/sqlite/sqlite.ts';
+import { BSON } from '../../../../src/store/values/bson.ts';
+import { Slots } from '../../../../src/store/turns/slots.ts';
+import { DamagedRowError, rowReversalIn, storedRow } from '../../../../src/store/sqlite/file/checked-rows.ts';
+import { temporaryFolder } from '../../../support/directory.ts';
+import { BY_ID } from '../../../support/store/changes.ts';
+import { PLENTY, readRows } from '../../../support/store/reading.ts';
+import { openFor } from '../../../support/store/sqlite/sqlite.ts';
 
 /** Texts of many lengths: a copy of a row takes steps of sixteen bytes, and then single ones. */
 const row = (_id: number) => BSON.serialize({ _id, text: 'x'.repeat(_id % 40) });

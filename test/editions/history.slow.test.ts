@@ -9,7 +9,9 @@ import {
   type EditionWorld,
   type FilesGiven,
 } from '../support/editions/model/edition-world.ts';
+import { assertVersions } from '../support/editions/model/read-table.ts';
 import { EditionRun } from '../support/editions/model/run-history.ts';
+import { DeltaReaders } from '../support/editions/delta/readers.ts';
 import { temporaryFolder } from '../support/directory.ts';
 import { SEED } from '../support/seed.ts';
 import { newFiles } from '../support/store/bucket/bucket.ts';
@@ -19,9 +21,9 @@ import { randomFrom } from '../support/store/random-collection.ts';
 
 const LONG = process.env.LONG === '1';
 const HISTORIES = Number(process.env.HISTORIES ?? (LONG ? 200 : 1));
-const ROUNDS = LONG ? 5 : 4;
+const ROUNDS = LONG ? 5 : 3;
 /** Of each writer. */
-const IDS = 250;
+const IDS = 150;
 
 test(`${HISTORIES} random histories of servers that are killed, primaries that step down and changes that are lost: each edition is the rows of its time, and both stores name it the same (seed ${SEED})`, async (t) => {
   const set = await ownMongod(t, {
@@ -32,6 +34,7 @@ test(`${HISTORIES} random histories of servers that are killed, primaries that s
   });
   if (!set) return;
   const seaweed = await Seaweed.start(t);
+  const readers = await DeltaReaders.start(t);
   const folder = await temporaryFolder(t);
   const counts = { editions: 0, deltas: 0, anew: 0, looks: 0 };
   const faults = new Map<string, number>();
@@ -40,7 +43,7 @@ test(`${HISTORIES} random histories of servers that are killed, primaries that s
     const own = join(folder, `${history}`);
     await mkdir(own);
     const filesOf = async (name: string, inBucket: boolean): Promise<FilesGiven> => {
-      const formats = ['ndjson.gz'];
+      const formats = ['ndjson.gz', 'parquet'];
       if (inBucket && seaweed) return { FILES: await newFiles(seaweed), keys: ADMIN, formats };
       return { FILES: pathToFileURL(join(own, name)).href, keys: {}, formats };
     };
@@ -58,7 +61,10 @@ test(`${HISTORIES} random histories of servers that are killed, primaries that s
     const namesOf = ({ chunks }: typeof one) => chunks.map(({ name }) => name);
     assert.deepEqual(namesOf(one), namesOf(other), 'both stores name their chunks the same');
     assert.equal(one.head.edition, other.head.edition);
-    for (const run of runs) {
+    for (const [n, run] of runs.entries()) {
+      const newest = [one, other][n] ?? assert.fail();
+      const all = [newest, ...run.watch.keptOf(newest)];
+      if (readers) await assertVersions(readers, run.world.objects, join(own, `table${n}`), all);
       counts.editions += run.watch.editions.size;
       counts.deltas += run.watch.deltas;
       counts.anew += run.anew;
@@ -66,6 +72,7 @@ test(`${HISTORIES} random histories of servers that are killed, primaries that s
       counts.looks += run.watch.looks;
       for (const name of run.faults)
         faults.set(`${run.world.name}: ${name}`, (faults.get(`${run.world.name}: ${name}`) ?? 0) + 1);
+      assert.deepEqual(run.servers.faults, [], 'no server logs a fault');
       await run.servers.killAll();
       await run.world.close();
     }

@@ -17,6 +17,8 @@ interface Running {
 
 /** Servers on one store, each a process of its own, which are killed and started again. */
 export class EditionServers {
+  /** Lines of their logs that report a fault. */
+  readonly faults: string[] = [];
   readonly #settings: Readonly<Record<string, string>>;
   readonly #all: Running[] = [];
 
@@ -29,8 +31,9 @@ export class EditionServers {
   async start(n: number): Promise<void> {
     const child = spawn(process.execPath, [...childProgram(PROGRAM)], {
       env: { ...process.env, ...this.#settings },
-      stdio: ['pipe', 'pipe', 'inherit'],
+      stdio: ['pipe', 'pipe', 'pipe'],
     });
+    createInterface({ input: child.stderr }).on('line', (line) => this.faults.push(line));
     const running: Running = { child, ended: once(child, 'exit'), url: null };
     this.#all[n] = running;
     const lines = createInterface({ input: child.stdout });

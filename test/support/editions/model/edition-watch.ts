@@ -49,6 +49,11 @@ export class EditionWatch {
     this.#seen = seen;
   }
 
+  /** The editions that one says are kept beside it, which were seen. */
+  keptOf({ head }: SeenEdition): SeenEdition[] {
+    return head.kept.flatMap(({ edition }) => this.editions.get(edition) ?? []);
+  }
+
   /** Looks at the head in the folder or bucket, and at those that it says are kept. */
   async lookAtFolder(): Promise<void> {
     const bytes = await this.#objects.get(`${this.#resource}/edition.json`);

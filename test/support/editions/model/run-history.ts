@@ -12,9 +12,9 @@ import { Script, WrittenRows, WRITERS, type WrittenTime } from './written-rows.t
 const SERVERS = 2;
 /** The longest time within which an edition is made of what was written. Milliseconds. */
 const MADE_MS = 120_000;
-const POLL_MS = 20;
+const POLL_MS = 100;
 /** The rest of a writer between two writes. */
-const WRITE_MS = 1;
+const WRITE_MS = 5;
 /** The most editions of which a copy follows the changes. */
 const FOLLOWED = 6;
 

@@ -51,13 +51,14 @@ export function rowWalkIn(slots: Slots) {
   };
 }
 
-/** Puts rows into the opposite order: copies those in one slot, of `length` bytes, to another one. Throws DamagedRowError. */
+/**
+ * Puts rows into the opposite order: copies those in one slot, of `length` bytes, to another one. Returns false when a row does
+ * not have the length that was written.
+ */
 export function rowReversalIn(slots: Slots) {
   const functions = slots.over(instantiate);
-  return ({ address: from }: Slot, length: number, { address: to }: Slot): void => {
-    const isWhole = functions().reverse(from, from + length, to) === 1;
-    if (!isWhole) throw new DamagedRowError('a row of a batch does not have the length that was written');
-  };
+  return ({ address: from }: Slot, length: number, { address: to }: Slot): boolean =>
+    functions().reverse(from, from + length, to) === 1;
 }
 
 /** The wasm module's static data would lie below. */

@@ -89,15 +89,13 @@ export class Reader {
     // One row more shows whether there are more.
     const asked = more === undefined ? size.rows + 1 : size.rows;
     const liesInOrder = range.isInOrder === true && !range.reverse && more === undefined && skip === 0;
-    const between = liesInOrder ? this.#between(range, asked) : null;
-    const found = between?.documents ?? this.#documents(range, skip, asked);
+    const found = (liesInOrder ? this.#between(range, asked) : null) ?? this.#documents(range, skip, asked);
     if (!found) return null;
-    const { length } = found;
-    const slot = between ? this.#reversed(found) : this.#inSlot(found);
+    const { slot, length } = found;
     try {
       const walked = this.#walk(slot, length, size);
       this.#mean += (walked.length / walked.rows - this.#mean) / 4;
-      return { ...walked, slot, more: (between?.more ?? more) === true || walked.length < length };
+      return { ...walked, slot, more: (found.more ?? more) === true || walked.length < length };
     } catch (error) {
       slot.release();
       throw error;
@@ -112,28 +110,26 @@ export class Reader {
     return slot;
   }
 
-  /** The same, with the last document first. */
-  #reversed(documents: Uint8Array): Slot {
+  /** The same, with the last document first. Null: one of them does not have the length that was written. */
+  #reversed(documents: Uint8Array): Slot | null {
     const { length } = documents;
     const from = this.#inSlot(documents);
     let slot: Slot | null = null;
     try {
       slot = this.#slots.take(length);
-      this.#reverse(from, length, slot);
-      return slot;
-    } catch (error) {
-      slot?.release();
-      throw error;
+      if (this.#reverse(from, length, slot)) return slot;
+      slot.release();
+      return null;
     } finally {
       from.release();
     }
   }
 
   /**
-   * The documents of rows that lie in order, the last one first, by as many numbers as rows are asked for, and whether others
-   * follow. Null when fewer than half of the numbers have rows.
+   * The documents of rows that lie in order, by as many numbers as rows are asked for, and whether others follow. Null when
+   * fewer than half of the numbers have rows, or when one is damaged: the rows before that one are still to be read.
    */
-  #between(range: Range, asked: number) {
+  #between(range: Range, asked: number): Documents | null {
     const from = this.#number(range, 'low') ?? 0;
     const end = this.#number(range, 'high') ?? Number.MAX_SAFE_INTEGER;
     const to = Math.min(end, from + asked + 1);
@@ -141,8 +137,11 @@ export class Reader {
     const documents = bytesIn(found, 'd');
     const rows = Number(found?.rows);
     if (!documents || rows < asked / 2) return null;
+    const { length } = documents;
+    const slot = this.#reversed(documents);
+    if (!slot) return null;
     const more = rows < asked && this.#connection.get(anySql(range), to - 1, end) !== undefined;
-    return { documents, more };
+    return { slot, length, more };
   }
 
   /** The number of the row at an end of a range or beyond it. Null: no row lies there. */
@@ -152,9 +151,12 @@ export class Reader {
   }
 
   /** The documents of at most `asked` rows. */
-  #documents(range: Range, skip: number, asked: number): Uint8Array | null {
+  #documents(range: Range, skip: number, asked: number): Documents | null {
     const sql = `select cast(group_concat(d, '') as blob) d from (${documentsSql(range)} limit ? offset ?)`;
-    return bytesIn(this.#connection.get(sql, range.low, range.high, asked, skip), 'd');
+    const found = bytesIn(this.#connection.get(sql, range.low, range.high, asked, skip), 'd');
+    if (!found) return null;
+    const { length } = found;
+    return { slot: this.#inSlot(found), length };
   }
 
   /** How many of the first rows fit the bytes of a size, and whether others follow. */
@@ -173,6 +175,13 @@ export class Reader {
       sum += Number(sizes[count++]?.n);
     return { rows: Math.max(1, count), more: count < sizes.length };
   }
+}
+
+/** Documents in a slot, not checked yet. `more`: whether others follow behind those that were asked for, if that is known. */
+interface Documents {
+  readonly slot: Slot;
+  readonly length: number;
+  readonly more?: boolean;
 }
 
 /** Rows in a slot. `more`: whether rows of the range follow. */

@@ -3,11 +3,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BSON } from '../../../../src/store/values/bson.ts';
 import { Slots } from '../../../../src/store/turns/slots.ts';
-import { DamagedRowError, rowReversalIn, storedRow } from '../../../../src/store/sqlite/file/checked-rows.ts';
+import { HEAD_BYTES, rowReversalIn, storedRow } from '../../../../src/store/sqlite/file/checked-rows.ts';
+import { rowsTable } from '../../../../src/store/sqlite/file/layout.ts';
 import { temporaryFolder } from '../../../support/directory.ts';
 import { BY_ID } from '../../../support/store/changes.ts';
 import { PLENTY, readRows } from '../../../support/store/reading.ts';
-import { openFor } from '../../../support/store/sqlite/sqlite.ts';
+import { openFor, openRaw } from '../../../support/store/sqlite/sqlite.ts';
 
 /** Texts of many lengths: a copy of a row takes steps of sixteen bytes, and then single ones. */
 const row = (_id: number) => BSON.serialize({ _id, text: 'x'.repeat(_id % 40) });
@@ -34,7 +35,7 @@ test('bytes that are no rows are not put into the opposite order, and no other b
   from.bytes().set(bytes);
   to.bytes().fill(7);
   const reverse = rowReversalIn(slots);
-  reverse(from, bytes.length, to);
+  assert.equal(reverse(from, bytes.length, to), true);
   const turned = Buffer.concat([3, 2, 1].map((n) => storedRow(row(n))));
   assert.deepEqual(Buffer.from(to.bytes(bytes.length)), turned);
   assert.ok(
@@ -44,7 +45,30 @@ test('bytes that are no rows are not put into the opposite order, and no other b
       .every((byte) => byte === 7),
   );
   for (const length of [bytes.length - 1, bytes.length + 1, 3])
-    assert.throws(() => reverse(from, length, to), DamagedRowError);
+    assert.equal(reverse(from, length, to), false);
   from.bytes()[6] = 255;
-  assert.throws(() => reverse(from, bytes.length, to), DamagedRowError);
+  assert.equal(reverse(from, bytes.length, to), false);
+});
+
+test('the rows before one whose length is damaged come, and the damage names it', async (t) => {
+  const directory = await temporaryFolder(t);
+  const store = await openFor(t, directory);
+  const rows = await store.open({ name: 'orders', collection: 'orders', indexes: [] });
+  await rows.insert(ROWS, 'fail');
+  const stored = storedRow(row(120));
+  const damaged = Buffer.from(stored);
+  damaged.writeUInt8(255, HEAD_BYTES);
+  const { connection, sets, close } = openRaw(directory);
+  connection.run(
+    `update ${rowsTable(sets.get('resource orders').number)} set d = ? where d = ?`,
+    damaged,
+    stored,
+  );
+  close();
+  const before = await readRows(rows, BY_ID, {}, { rows: 120, bytes: PLENTY });
+  assert.deepEqual(before.rows, ROWS.slice(0, 120));
+  const after = readRows(rows, BY_ID, {}, { rows: 200, bytes: PLENTY });
+  await assert.rejects(after, ({ cause }: Error) =>
+    (cause as Error).message.startsWith('row 120 of a batch'),
+  );
 });

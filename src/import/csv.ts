@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { foundInPieces, type Piece } from './chunks.ts';
-import { BadRow, BrokenSource, LONGEST_ROW, type RowSource, type SourceRow } from './row.ts';
+import { BadRow, BrokenSource, LONGEST_ROW, type SourceRows, type SourceRow } from './row.ts';
 
 const QUOTE = 0x22;
 const LF = 0x0a;
@@ -35,7 +35,7 @@ export function readCsv<T>(
   underHeader: (header: readonly string[]) => (record: CsvRecord) => T,
   dialect = COMMAS,
   isCut = false,
-): RowSource<T> {
+): SourceRows<T> {
   const scanner = new CsvScanner(dialect);
   let makeRow: ((record: CsvRecord) => T) | null = null;
   return foundInPieces<SourceRow<T>>(source, (piece, rows) => {

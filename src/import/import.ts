@@ -1,5 +1,5 @@
 import type { Count, FilledRow, HowToFill, OwnedCollection, OnConflict } from '../store/store.ts';
-import { BrokenSource, type RowSource } from './row.ts';
+import { BrokenSource, type SourceRows } from './row.ts';
 import type { Ends } from './sum-row.ts';
 import { countOf } from '../terminal/text.ts';
 
@@ -32,7 +32,7 @@ export interface ImportedStore extends Pick<OwnedCollection, 'fill' | 'count'> {
 export interface ImportOptions {
   /** Opens the store. Called with the first row that can be written: nothing is made or removed before. */
   readonly open: () => Promise<Pick<ImportedStore, 'fill'>>;
-  readonly source: RowSource;
+  readonly source: SourceRows;
   readonly onConflict: OnConflict;
   /** Whether the source may never end. Its rows then appear as they come, and need the indexes. */
   readonly isEndless?: boolean;

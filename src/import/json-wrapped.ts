@@ -1,6 +1,6 @@
 import { shellWord } from '../terminal/text.ts';
 import { takeWhile } from './chunks.ts';
-import { BrokenSource, LongRow, type RowSource } from './row.ts';
+import { BrokenSource, LongRow, type SourceRows } from './row.ts';
 
 /** A string of JSON, or a sign between its values. */
 const TOKEN = /"(?:[^"\\]+|\\.)*"|[{}[\]:,]/gs;
@@ -9,7 +9,7 @@ const TOKEN = /"(?:[^"\\]+|\\.)*"|[{}[\]:,]/gs;
  * The same rows of a file of objects, whose beginning is `head`. Throws BrokenSource when the first object is the only one,
  * and has a member with an array of objects: these are what its owner calls rows.
  */
-export async function refuseWrapped(rows: RowSource, head: string): Promise<RowSource> {
+export async function refuseWrapped(rows: SourceRows, head: string): Promise<SourceRows> {
   const member = memberWithRows(head);
   if (member === undefined) return rows;
   const beginning = await takeWhile(rows, (taken) => taken.flat().length < 2).catch((error: unknown) => {

@@ -6,7 +6,7 @@ import {
   LONGEST_ROW,
   LongRow,
   NotJson,
-  type RowSource,
+  type SourceRows,
   type SourceRow,
 } from './row.ts';
 
@@ -23,7 +23,7 @@ const END_BRACKET = 0x5d;
 type RowOfText = (text: Buffer) => Uint8Array;
 
 /** Reads one object per line. The last line needs no LF. Blank lines are counted, and left out. */
-export function readJsonLines(source: AsyncIterable<Buffer>, makeRow: RowOfText): RowSource {
+export function readJsonLines(source: AsyncIterable<Buffer>, makeRow: RowOfText): SourceRows {
   let at = 0;
   let isTooLong = false;
   return foundInPieces<SourceRow>(source, (piece, rows) => {
@@ -49,7 +49,7 @@ export function readJsonLines(source: AsyncIterable<Buffer>, makeRow: RowOfText)
  * Reads the elements of one array, whose first bracket was read: its commas, brackets and quotes alone separate them. Throws
  * BrokenSource where the array cannot go on, and behind an element that is not JSON. Those before it come first.
  */
-export function readJsonArray(source: AsyncIterable<Buffer>, makeRow: RowOfText): RowSource {
+export function readJsonArray(source: AsyncIterable<Buffer>, makeRow: RowOfText): SourceRows {
   let at = 1;
   let isInside = true;
   return foundInPieces<SourceRow>(source, (piece, rows) => {
@@ -73,7 +73,7 @@ export function readJsonArray(source: AsyncIterable<Buffer>, makeRow: RowOfText)
 }
 
 /** Reads objects that stand one behind the other, each over several lines. Throws BrokenSource where one is not JSON. */
-export function readJsonObjects(source: AsyncIterable<Buffer>, makeRow: RowOfText): RowSource {
+export function readJsonObjects(source: AsyncIterable<Buffer>, makeRow: RowOfText): SourceRows {
   let at = 1;
   return foundInPieces<SourceRow>(source, (piece, rows) => {
     const { bytes, isLast } = piece;

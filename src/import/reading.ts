@@ -9,7 +9,7 @@ import { refuseWrapped } from './json-wrapped.ts';
 import { inUtf8 } from './encoding.ts';
 import { readTable, type Reopen } from './read-table.ts';
 import { hasHeader, tableStart, withoutLines } from './table-start.ts';
-import { BrokenSource, type Rows, type RowSource } from './row.ts';
+import { BrokenSource, type Rows, type SourceRows } from './row.ts';
 import { RowWriter } from './row-writer.ts';
 import type { KindsAt } from './column.ts';
 import { checkIndexes, type Target } from './target.ts';
@@ -76,7 +76,7 @@ export async function readRows(
 }
 
 /** The same rows. Throws UsageError when none of the first has a field of an index. */
-async function withIndexedFields(rows: RowSource, into: Target): Promise<RowSource> {
+async function withIndexedFields(rows: SourceRows, into: Target): Promise<SourceRows> {
   if (into.indexes.length === 0 || into.isForced) return rows;
   const { taken, isCut, all } = await takeWhile(rows, (taken) => taken.flat().length < MOST_CHECKED);
   const first = taken.flat().slice(0, MOST_CHECKED);

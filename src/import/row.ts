@@ -9,12 +9,12 @@ export type SourceRow<T = Uint8Array> =
   | { readonly at: number; readonly problem: string; readonly of?: string | undefined };
 
 /** Rows as they come, some at a time: a promise for each would cost as much as to read it. */
-export type RowSource<T = Uint8Array> = AsyncIterable<readonly SourceRow<T>[]>;
+export type SourceRows<T = Uint8Array> = AsyncIterable<readonly SourceRow<T>[]>;
 
 /** The rows of a source, and the unit that their `at` counts. */
 export interface Rows {
   readonly unit: 'line' | 'row';
-  readonly rows: RowSource;
+  readonly rows: SourceRows;
   /** The number of rows so far that have no key of their own, and got a new ObjectId. */
   readonly withoutKey?: () => number;
   /** Lines for the beginning of an import: what makes rows bad. */

@@ -8,7 +8,7 @@ import { BSON } from '../store/values/bson.ts';
 import type { OwnedCollection } from '../store/store.ts';
 import { readCsv } from './csv.ts';
 import { numberOfCell } from './numbers.ts';
-import type { RowSource } from './row.ts';
+import type { SourceRows } from './row.ts';
 import { openSource } from './source.ts';
 
 /** The data file is beside this file in src. The build copies it beside the compiled one. */
@@ -23,7 +23,7 @@ const NEVER = new AbortController().signal;
  * The bundled catalogue: 53,940 cut diamonds. The ids are `d00001`... by row. `category` is the cut. `name`
  * consists of carat, cut, color and clarity. The other columns keep their names, with numbers as numbers.
  */
-export async function* sampleItems(): RowSource {
+export async function* sampleItems(): SourceRows {
   const { bytes } = await openSource(FILE, Readable.from([]), NEVER);
   let number = 0;
   yield* readCsv(bytes, (header) => {

@@ -1,6 +1,6 @@
 import { BSON_TYPE } from '../store/values/bson-types.ts';
 import { DocumentWriter, nameBytes } from './document-writer.ts';
-import type { RowSource, SourceRow } from './row.ts';
+import type { SourceRows, SourceRow } from './row.ts';
 
 /** The largest seed. Seeds are 32-bit numbers. */
 export const MAX_SEED = 2 ** 32 - 1;
@@ -31,7 +31,7 @@ const UPDATED = nameBytes('updatedAt');
  * contain the seed, so sets of different seeds do not overlap.
  */
 // eslint-disable-next-line @typescript-eslint/require-await -- a source is asynchronous; this one has nothing to wait for
-export async function* generateItems(count: number, seed: number): RowSource {
+export async function* generateItems(count: number, seed: number): SourceRows {
   const items = new SyntheticItems(seed);
   for (let at = 1; at <= count;) {
     const rows: SourceRow[] = [];

@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { test } from 'node:test';
 import { storeUnavailable } from '../../src/base/errors.ts';
 import { importRows, ImportStop, type ImportOptions, type ImportResult } from '../../src/import/import.ts';
-import { BrokenSource, type SourceRow, type RowSource } from '../../src/import/row.ts';
+import { BrokenSource, type SourceRow, type SourceRows } from '../../src/import/row.ts';
 import { BSON } from '../../src/store/values/bson.ts';
 import { counted } from '../../src/terminal/text.ts';
 import { ImportStore } from '../support/import/import-store.ts';
@@ -18,7 +18,7 @@ function item(id: number | string, more: object = {}): Uint8Array {
 class Numbers {
   taken = 0;
 
-  async *rows(count: number): RowSource {
+  async *rows(count: number): SourceRows {
     for (let id = 1; id <= count; id++) {
       this.taken++;
       yield await Promise.resolve([{ at: id * 10, item: item(id) }]);
@@ -26,12 +26,12 @@ class Numbers {
   }
 }
 
-async function* sourceOf(rows: Iterable<SourceRow>, end?: () => void): RowSource {
+async function* sourceOf(rows: Iterable<SourceRow>, end?: () => void): SourceRows {
   for (const row of rows) yield await Promise.resolve([row]);
   end?.();
 }
 
-function options(store: ImportStore, source: RowSource, more: Partial<ImportOptions> = {}) {
+function options(store: ImportStore, source: SourceRows, more: Partial<ImportOptions> = {}) {
   const reports: string[] = [];
   return {
     reports,

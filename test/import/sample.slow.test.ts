@@ -5,14 +5,14 @@ import { generateItems } from '../../src/import/synthetic.ts';
 import { loadSample, SAMPLE_ROWS, sampleItems } from '../../src/import/sample.ts';
 import { BSON } from '../../src/store/values/bson.ts';
 import type { OwnedCollection } from '../../src/store/store.ts';
-import type { RowSource } from '../../src/import/row.ts';
+import type { SourceRows } from '../../src/import/row.ts';
 import { testSqlite } from '../support/store/sqlite/sqlite.ts';
 import { PLENTY, readRows } from '../support/store/reading.ts';
 import { eachRow } from '../support/import/each-row.ts';
 
 const BY_ID = { sort: '_id', direction: 1 } as const;
 
-async function collect(source: RowSource): Promise<Uint8Array[]> {
+async function collect(source: SourceRows): Promise<Uint8Array[]> {
   const items: Uint8Array[] = [];
   for await (const row of eachRow(source)) {
     assert.ok('item' in row, JSON.stringify(row));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext } from 'node:test';
 import { importRows } from '../../../src/import/import.ts';
-import type { RowSource } from '../../../src/import/row.ts';
+import type { SourceRows } from '../../../src/import/row.ts';
 import { generateItems } from '../../../src/import/synthetic.ts';
 import { startFill } from '../../support/store/filling.ts';
 import { makeItems, insertItems } from '../../support/store/items.ts';
@@ -34,7 +34,7 @@ it('an import into an empty collection makes the indexes after the rows, and lea
     .createIndexes([{ key: { name: 1 }, unique: true }]);
   const during: string[][] = [];
   let isPostponed = false;
-  const source = async function* (): RowSource {
+  const source = async function* (): SourceRows {
     for await (const row of eachRow(generateItems(5_000, 1))) {
       if ('item' in row && row.at % 2_500 === 0) during.push(await indexesOf(opened));
       yield [row];

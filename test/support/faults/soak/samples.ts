@@ -92,3 +92,22 @@ export function assertFlat(name: string, all: readonly Sample[], most = { files:
     `that of the heap by ${heap.toFixed(1)} MiB, of files by ${files}`
   );
 }
+
+/** The most memory of a server under mixed work whose garbage is collected late, as on a busy machine. MiB. */
+const MOST_MIB = 400;
+
+/**
+ * Asserts that memory of a server is bounded, and that it has no more files at rest than the least once it had warmed up.
+ * Returns what it held, in words.
+ */
+export function assertBounded(name: string, all: readonly Sample[], rest: readonly Sample[]): string {
+  const begin = WARM * (all.at(-1)?.seconds ?? 0);
+  const taken = all.filter((one) => one.seconds > begin);
+  const memory = [...taken, ...rest].map((one) => one.memory);
+  const files = Math.min(...taken.map((one) => one.files));
+  const filesAtRest = Math.min(...rest.map((one) => one.files));
+  const most = Math.max(...memory);
+  assert.ok(most < MOST_MIB, `memory of ${name}: ${most} MiB`);
+  assert.ok(filesAtRest <= files + 5, `files of ${name}: ${files}, then ${filesAtRest}`);
+  return `${name}: memory ${Math.min(...memory).toFixed(0)} to ${most.toFixed(0)} MiB, files at least ${files}, ${filesAtRest} at rest`;
+}

@@ -1,7 +1,7 @@
 import { AppError } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Attempt } from './meter.ts';
-import type { EditionRecord, EditionRecords } from './record.ts';
+import { EditionLeaseLostError, type EditionRecord, type EditionRecords } from './record.ts';
 
 /** How often the lease is renewed within its time, and how often the log says how far a walk has come. */
 const BEATS_A_LEASE = 4;
@@ -41,6 +41,12 @@ export class Beat {
   /** Aborted with the reason when the lease is lost. */
   get lost(): AbortSignal {
     return this.#lost.signal;
+  }
+
+  /** Throws when the lease is lost, or its time is over without a beat: this process may have been stopped for a while. */
+  assertHeld(): void {
+    this.lost.throwIfAborted();
+    if (this.#until <= this.#options.now()) throw new EditionLeaseLostError(this.#options.resource);
   }
 
   async end(): Promise<void> {

@@ -87,16 +87,24 @@ export class EditionBuilder {
     const attempt = meter.begin(name);
     const beat = new Beat({ ...this.#options, resource: name, lease: record.lease, token, attempt });
     const signal = AbortSignal.any([beat.lost, stop]);
-    try {
-      if (record.head && !record.isPublished) await this.#publish(source, record, token, signal);
-      const built = await this.#build(source, record, signal, attempt);
-      await beat.end();
+    const assertHeld = () => {
       signal.throwIfAborted();
+      beat.assertHeld();
+    };
+    try {
+      if (record.head && !record.isPublished) await this.#publish(source, record, token, assertHeld);
+      const built = await this.#build(source, record, signal, attempt);
+      attempt.walk = null;
+      assertHeld();
       const committed = await records.advance(name, token, (one) => commit(one, built, source, now()));
       meter.note(name, committed);
       if (!built.isSame) await new EditionFiles(this.#options.objects, name).saveWork(null);
-      await this.#publish(source, committed, token, signal, built.isSame);
-      const over = await records.advance(name, token, (one) => ended(one, now() - began));
+      await this.#publish(source, committed, token, assertHeld, built.isSame);
+      await beat.end();
+      const over = await records.advance(name, token, (one) => ({
+        ...ended(one, now() - began),
+        progress: null,
+      }));
       meter.note(name, over);
     } catch (error) {
       await beat.end();
@@ -136,13 +144,13 @@ export class EditionBuilder {
     source: EditionSource,
     record: EditionRecord,
     token: string,
-    signal: AbortSignal,
+    assertHeld: () => void,
     isSame = false,
   ): Promise<void> {
     const { objects, records, now } = this.#options;
     const { name } = source.resource;
     if (!record.head) return;
-    const options = { objects, resource: name, now, signal };
+    const options = { objects, resource: name, now, assertHeld };
     await publishHead(record.head, options);
     if (!isSame) await this.#tables.publish(record, new EditionFiles(objects, name));
     if (now() - (this.#sweptAt.get(name) ?? -Infinity) >= SWEEP_MS) {

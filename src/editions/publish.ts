@@ -10,15 +10,16 @@ interface PublishOptions {
   readonly objects: ObjectStore;
   readonly resource: string;
   readonly now: () => number;
-  readonly signal: AbortSignal;
+  /** Throws when the lease is over. Another builder may then need what this one would remove, and have put a newer head. */
+  readonly assertHeld: () => void;
 }
 
 /** Puts the newest head where readers find it. */
 export async function publishHead(
   head: EditionHead,
-  { objects, resource, signal }: PublishOptions,
+  { objects, resource, assertHeld }: PublishOptions,
 ): Promise<void> {
-  signal.throwIfAborted();
+  assertHeld();
   await objects.put(`${resource}/edition.json`, Buffer.from(JSON.stringify(head)));
 }
 
@@ -28,14 +29,14 @@ export async function publishHead(
  */
 export async function sweep(
   record: EditionRecord,
-  { objects, resource, now, signal }: PublishOptions,
+  { objects, resource, now, assertHeld }: PublishOptions,
 ): Promise<number> {
   const named = await namedBy(record, new EditionFiles(objects, resource), now());
   let removed = 0;
   for (const folder of ['chunks', 'edition'])
     for await (const { path, storedAt } of objects.list(`${resource}/${folder}/`)) {
       if (named.has(path) || storedAt > now() - LEAVING_MS) continue;
-      signal.throwIfAborted();
+      assertHeld();
       await objects.remove(path);
       removed++;
     }

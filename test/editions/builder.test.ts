@@ -6,6 +6,7 @@ import { sweep } from '../../src/editions/publish.ts';
 import { Int32 } from '../../src/store/values/bson.ts';
 import { EditionMaker, HOUR_MS, rowsOfEdition } from '../support/editions/edition-maker.ts';
 import { MemoryObjects } from '../support/editions/memory-objects.ts';
+import { NEVER } from '../support/store/reading.ts';
 import { twoHandles } from '../support/exports/export-worker.ts';
 import { onStores } from '../support/process/each-server.ts';
 import { until } from '../support/store/changes.ts';
@@ -224,9 +225,9 @@ onStores(
         }
         const head = await maker.head();
         assert.ok(head);
-        const options = { objects, resource: 'items', signal: new AbortController().signal };
+        const options = { objects, resource: 'items', assertHeld: () => undefined };
         const sweepAt = async (time: number) =>
-          sweep(await maker.records.get('items', options.signal), { ...options, now: () => time });
+          sweep(await maker.records.get('items', NEVER), { ...options, now: () => time });
         const heads = () => [...objects.all.keys()].filter((path) => path.includes('/edition/')).length;
         const count = heads();
         assert.ok(count >= 5, `${count} heads stay for an hour`);
@@ -237,6 +238,31 @@ onStores(
         const older = kept && (await maker.files().head(kept.edition));
         assert.ok(older);
         await rowsOfEdition(older, maker.files());
+      },
+    );
+
+    testStore(
+      'a builder that was stopped past its lease puts no head and removes nothing, and the next one makes up for it',
+      async ({ objects, maker, items }) => {
+        await maker.make();
+        const before = await maker.head();
+        await items.insert([row(100, 'new')], 'fail');
+        maker.time += 2 * HOUR_MS; // files that no edition names may go
+        objects.all.set('items/chunks/left', { bytes: new Uint8Array(1), storedAt: 0 });
+        const changed: string[] = [];
+        for (const last of [/^items\/edition\/\w+\.json$/, /^items\/edition\.json$/]) {
+          objects.before = (path) => {
+            changed.push(path);
+            if (last.test(path)) maker.time += 10_001;
+          };
+          await maker.make();
+          objects.before = () => undefined;
+          assert.match(changed.pop() ?? '', last);
+          assert.ok(objects.all.has('items/chunks/left'));
+        }
+        await maker.make();
+        assert.notEqual((await maker.head())?.edition, before?.edition);
+        assert.ok(!objects.all.has('items/chunks/left'));
       },
     );
 

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { setTimeout } from 'node:timers/promises';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import type { Export } from '../../../src/exports/export.ts';
+import { EXPORTS } from '../../../src/exports/jobs.ts';
+import type { Store } from '../../../src/store/store.ts';
 
 type Headers = Record<string, string>;
 
@@ -23,6 +25,12 @@ export async function order(url: string, body: object, headers: Headers = {}): P
   const text = await response.text();
   assert.equal(response.status, 202, text);
   return JSON.parse(text) as Export;
+}
+
+/** The bytes of an export's record. */
+export async function recordOf(store: Pick<Store, 'records'>, id: string): Promise<Buffer> {
+  const { before } = await (await store.records(EXPORTS)).change(id, () => 'keep');
+  return Buffer.from(before ?? []);
 }
 
 export function post(url: string, body: object, headers: Headers = {}): Promise<Response> {

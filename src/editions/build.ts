@@ -67,28 +67,62 @@ export interface BuiltEdition {
  * row has changed, nothing is read and stored: the edition is that of before at a later time.
  */
 export async function build(record: EditionRecord, given: BuildOptions): Promise<BuiltEdition> {
-  const files = new EditionFiles(given.objects, given.resource.name);
-  const work = record.head ? null : await files.work();
+  const work = record.head ? null : await filesOf(given).work();
   const options: TableOptions = { ...given, table: await tableOf(record, work, given) };
-  try {
-    const same = await sameEdition(record, options);
-    return same ?? (await buildFrom(record, options, await startOf(record, options)));
-  } catch (error) {
-    if (!(error instanceof AppError) || !LOST.has(error.code)) throw error;
-    await files.saveWork(null);
-    return buildFrom(record, options, await newStart(options));
-  }
+  const { head, place } = record;
+  if (head && place !== null && record.form === formOf(options))
+    try {
+      const before = { head, from: placeOf(place) };
+      return (await sameEdition(before, options)) ?? (await buildBehind(before, record, options));
+    } catch (error) {
+      if (!isLost(error)) throw error;
+    }
+  return buildOfAll(record, options);
 }
 
-/** The edition of before at a later time. Null: rows have changed, or chunks are to be of another form. */
-async function sameEdition(record: EditionRecord, options: TableOptions): Promise<BuiltEdition | null> {
+/** What the next edition begins with. */
+interface Before {
+  readonly head: EditionHead;
+  readonly from: KeptPlace;
+}
+
+async function buildBehind(
+  { head, from }: Before,
+  record: EditionRecord,
+  options: TableOptions,
+): Promise<BuiltEdition> {
+  const { chunks } = await filesOf(options).contents(head);
+  const start = { ranges: new Ranges(chunks, true), from, delta: new DeltaLines(), isWalk: false };
+  return buildFrom(record, options, start);
+}
+
+/** Reads all rows. Goes on with a walk that was interrupted, if what changed since is known. */
+async function buildOfAll(record: EditionRecord, options: TableOptions): Promise<BuiltEdition> {
+  const work = await filesOf(options).work();
+  if (work?.form === formOf(options) && work.chunks.length > 0)
+    try {
+      return await buildFrom(record, options, goOnWith(work));
+    } catch (error) {
+      if (!isLost(error)) throw error;
+    }
+  if (work) await filesOf(options).saveWork(null);
+  return buildFrom(record, options, await newStart(options));
+}
+
+function isLost(error: unknown): boolean {
+  return error instanceof AppError && LOST.has(error.code);
+}
+
+function filesOf({ objects, resource }: BuildOptions): EditionFiles {
+  return new EditionFiles(objects, resource.name);
+}
+
+/** The edition of before at a later time. Null: rows have changed. */
+async function sameEdition({ head, from }: Before, options: TableOptions): Promise<BuiltEdition | null> {
   const { resource, form, table, signal } = options;
-  const { head } = record;
-  if (!head || record.place === null || record.form !== formOf(options)) return null;
-  const kept = placeOf(record.place);
-  const later = await withoutChanges(resource, feedOf(resource), kept, signal);
+  const later = await withoutChanges(resource, feedOf(resource), from, signal);
   if (!later) return null;
-  const made = { place: later.place, identity: kept.identity };
+  const made = { place: later.place, identity: from.identity };
   const same: EditionHead = {
     ...head,
     at: new Date(later.at).toISOString(),
@@ -96,7 +130,7 @@ async function sameEdition(record: EditionRecord, options: TableOptions): Promis
     files: form.filesAt,
     kept: keptBehind(head, head.edition, form.keep),
   };
-  return { head: same, place: placeText(made), form: record.form, table, isSame: true };
+  return { head: same, place: placeText(made), form: formOf(options), table, isSame: true };
 }
 
 function cursorOf({ name }: Resource, made: KeptPlace): string {
@@ -114,18 +148,6 @@ interface Start {
 
 async function tableOf(record: EditionRecord, work: Work | null, { form, resource, signal }: BuildOptions) {
   return form.formats.includes('parquet') ? tableFor(record, work?.table ?? null, resource, signal) : null;
-}
-
-async function startOf(record: EditionRecord, options: TableOptions): Promise<Start> {
-  const files = new EditionFiles(options.objects, options.resource.name);
-  const form = formOf(options);
-  const { head, place } = record;
-  if (head && place !== null && record.form === form) {
-    const { chunks } = await files.contents(head);
-    return { ranges: new Ranges(chunks, true), from: placeOf(place), delta: new DeltaLines(), isWalk: false };
-  }
-  const work = await files.work();
-  return work?.form === form && work.chunks.length > 0 ? goOnWith(work) : newStart(options);
 }
 
 function goOnWith({ chunks, dirty, isWhole, place }: Work): Start {

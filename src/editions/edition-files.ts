@@ -31,14 +31,18 @@ export class EditionFiles {
   /** The chunks of an edition, and the paths of all of its files. */
   async contents(head: EditionHead) {
     const { names, chunks } = await filesOfIndex(head.index, (name) => this.#index(name));
-    const files = [
-      ...names.map(indexFile),
-      ...head.deltas.map(({ name }) => deltaFile(name)),
-      ...chunks.flatMap(({ name, sizes }) =>
-        Object.keys(sizes).map((format) => chunkFile(name, format, head.schema)),
-      ),
-    ];
-    return { chunks, paths: files.map((file) => this.pathOf(file)) };
+    const files = [...names.map(indexFile), ...head.deltas.map(({ name }) => deltaFile(name))];
+    return {
+      chunks,
+      paths: [...files.map((file) => this.pathOf(file)), ...this.chunkPaths(chunks, head.schema)],
+    };
+  }
+
+  /** The paths of chunks in all formats that they have. `schema`: the columns of those of Parquet. */
+  chunkPaths(chunks: readonly ChunkEntry[], schema: string | undefined): readonly string[] {
+    return chunks.flatMap(({ name, sizes }) =>
+      Object.keys(sizes).map((format) => this.pathOf(chunkFile(name, format, schema))),
+    );
   }
 
   pathOf(file: string): string {

@@ -24,8 +24,8 @@ export async function publishHead(
 }
 
 /**
- * Removes files that neither a kept edition names nor one that was kept in the last hour, and that were stored more than
- * an hour ago: who makes an edition puts what none names. For the holder of the lease.
+ * Removes files that neither a kept edition names, nor one that was kept in the last hour, nor a walk that was interrupted, and
+ * that were stored more than an hour ago: who makes an edition puts what none names. For the holder of the lease.
  */
 export async function sweep(
   record: EditionRecord,
@@ -63,6 +63,8 @@ async function namedBy(
     const one = await files.head(edition);
     if (one) await note(schema === undefined ? one : { ...one, schema });
   }
+  const walk = await files.work(); // one that was interrupted goes on with its chunks, however old they are
+  for (const path of walk ? files.chunkPaths(walk.chunks, walk.table?.schema.name) : []) named.add(path);
   return named;
 }
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { EditionMakers } from '../../src/editions/makers.ts';
-import type { EditionRecord } from '../../src/editions/record.ts';
+import { placeOf, type EditionRecord } from '../../src/editions/record.ts';
+import { changesExpired } from '../../src/base/errors.ts';
 import { sweep } from '../../src/editions/publish.ts';
 import { Int32 } from '../../src/store/values/bson.ts';
 import { EditionMaker, HOUR_MS, rowsOfEdition } from '../support/editions/edition-maker.ts';
@@ -10,6 +11,7 @@ import { NEVER } from '../support/store/reading.ts';
 import { twoHandles } from '../support/exports/export-worker.ts';
 import { onStores } from '../support/process/each-server.ts';
 import { until } from '../support/store/changes.ts';
+import { withOverrides } from '../support/store/with-overrides.ts';
 import { makeItem } from '../support/store/items.ts';
 
 const row = (id: number, note: string) => makeItem(new Int32(id), 'b', new Int32(1), note).bytes;
@@ -125,6 +127,47 @@ onStores(
         const again = [...there].filter((path) => puts.has(path));
         assert.ok(again.length <= 2, `${again.length} of ${there.size} chunks again`);
         assert.equal(objects.all.has('items/work.json'), false);
+      },
+    );
+
+    testStore(
+      'a walk behind lost changes that was killed goes on behind what it has read',
+      async ({ objects, maker, other, items }) => {
+        await maker.make();
+        const { place } = placeOf((await maker.records.get('items', NEVER)).place ?? assert.fail());
+        const changed = Array.from({ length: 101 }, (_, n) => row(n, 'second'));
+        await items.insert(changed, 'replace');
+        const feed = items.changes ?? assert.fail();
+        const changes = withOverrides(feed, {
+          read: (from, ...rest) =>
+            Buffer.from(from.token).equals(place.token)
+              ? Promise.reject(changesExpired(new Error('lost')))
+              : feed.read(from, ...rest),
+        });
+        maker.hooks = { changes };
+        other.hooks = { changes };
+        let saves = 6;
+        objects.before = (path) => {
+          if (path.endsWith('/work.json') && --saves === 0) throw new Error('killed');
+        };
+        await maker.make();
+        assert.equal((await maker.head())?.rows, 100);
+        objects.before = () => undefined;
+        other.time = maker.time + 2 * HOUR_MS;
+        await sweep(await maker.records.get('items', NEVER), {
+          objects,
+          resource: 'items',
+          now: () => other.time,
+          assertHeld: () => undefined,
+        });
+        await other.make();
+        const head = await other.head();
+        assert.ok(head);
+        assert.equal(head.rows, 101);
+        await rowsOfEdition(head, other.files());
+        const { chunks } = await other.files().contents(head);
+        const read = other.meter.values(other.time).get('items')?.read ?? NaN;
+        assert.ok(read > 0 && read <= chunks.length - 4, `${read} of ${chunks.length} chunks`);
       },
     );
 

@@ -34,6 +34,7 @@ export type SoakResource = (typeof RESOURCES)[number];
 const IDS = 4_000;
 const TEXT = 'lorem ipsum '.repeat(30);
 const AGAIN_MS = 200;
+const COLLECTS = new URL('collect.mjs', import.meta.url).href;
 
 export type EditionSoak = NonNullable<Awaited<ReturnType<typeof openSoak>>>;
 
@@ -57,7 +58,11 @@ export async function openSoak(t: TestContext) {
   const limits = { RATE_LIMIT: 'off', STREAM_LIMIT: 'off', EXPORT_LIMIT: '1000', SAMPLE: 'off' };
   const settings = { MONGODB_URI: uri, RESOURCES_FILE, FILES, ...ADMIN, ...limits };
   soak.start = async (n) => {
-    const server = await childServer(t, { ...settings, PORT: new URL(urls[n] ?? '').port });
+    const server = await childServer(t, {
+      ...settings,
+      PORT: new URL(urls[n] ?? '').port,
+      NODE_OPTIONS: `--import=${COLLECTS}`,
+    });
     soak.servers[n] = server;
     void soak.readLog(server);
   };

@@ -93,12 +93,12 @@ export function assertFlat(name: string, all: readonly Sample[], most = { files:
   );
 }
 
-/** The most memory of a server under mixed work whose garbage is collected late, as on a busy machine. MiB. */
+/** The most memory of a server under mixed work. MiB. */
 const MOST_MIB = 400;
 
 /**
- * Asserts that memory of a server is bounded, and that it has no more files at rest than the least once it had warmed up.
- * Returns what it held, in words.
+ * Asserts that memory of a server is bounded, that the heap of one that collects its garbage all the time is flat, and that it
+ * has no more files at rest than the least once it had warmed up. Returns what it held, in words.
  */
 export function assertBounded(name: string, all: readonly Sample[], rest: readonly Sample[]): string {
   const begin = WARM * (all.at(-1)?.seconds ?? 0);
@@ -107,7 +107,13 @@ export function assertBounded(name: string, all: readonly Sample[], rest: readon
   const files = Math.min(...taken.map((one) => one.files));
   const filesAtRest = Math.min(...rest.map((one) => one.files));
   const most = Math.max(...memory);
+  const heap = Math.min(...taken.map((one) => one.heap));
+  const more = growth(taken, (one) => one.heap);
   assert.ok(most < MOST_MIB, `memory of ${name}: ${most} MiB`);
+  assert.ok(more < Math.max(8, 0.1 * heap), `the heap of ${name} grows by ${more} MiB from ${heap}`);
   assert.ok(filesAtRest <= files + 5, `files of ${name}: ${files}, then ${filesAtRest}`);
-  return `${name}: memory ${Math.min(...memory).toFixed(0)} to ${most.toFixed(0)} MiB, files at least ${files}, ${filesAtRest} at rest`;
+  return (
+    `${name}: memory ${Math.min(...memory).toFixed(0)} to ${most.toFixed(0)} MiB, its heap at least ${heap.toFixed(0)} MiB and its ` +
+    `floor growing by ${more.toFixed(1)} MiB, files at least ${files}, ${filesAtRest} at rest`
+  );
 }

@@ -96,10 +96,10 @@ export class EditionReader {
       if (snapshot.identity !== identity)
         throw new AppError('collection-replaced', 'The collection was replaced.');
       await this.#drain(snapshot.place);
+      this.#place = snapshot.place; // changes behind it were marked, too, but this state has not their rows
       const rows = resource.streamsOf({ read: (...call) => snapshot.rows.read(...call) });
       for (let run = ranges.nextDirty(false); run; run = ranges.nextDirty(false))
         await this.#readRun(rows, BY_ID, run, () => false);
-      this.#place = snapshot.place;
       return at;
     } catch (error) {
       if (error instanceof AppError && error.code === 'snapshot-expired') return null;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { EditionMakers } from '../../src/editions/makers.ts';
 import { placeOf, type EditionRecord } from '../../src/editions/record.ts';
-import { changesExpired } from '../../src/base/errors.ts';
+import { AppError, changesExpired } from '../../src/base/errors.ts';
 import { sweep } from '../../src/editions/publish.ts';
 import { Int32 } from '../../src/store/values/bson.ts';
 import { EditionMaker, HOUR_MS, rowsOfEdition } from '../support/editions/edition-maker.ts';
@@ -127,6 +127,32 @@ onStores(
         const again = [...there].filter((path) => puts.has(path));
         assert.ok(again.length <= 2, `${again.length} of ${there.size} chunks again`);
         assert.equal(objects.all.has('items/work.json'), false);
+      },
+    );
+
+    testStore(
+      'a change behind a state that ends before all is read is in the edition',
+      async ({ maker, items }) => {
+        await maker.make();
+        await items.insert([row(10, 'second'), row(90, 'second')], 'replace');
+        let states = 0;
+        maker.hooks = {
+          snapshot: async (state) => {
+            if (++states > 1) return state;
+            await items.insert([row(10, 'third')], 'replace');
+            let reads = 0;
+            const read: typeof state.rows.read = (...call) => {
+              if (++reads > 1) throw new AppError('snapshot-expired', 'the state is over');
+              return state.rows.read(...call);
+            };
+            return withOverrides(state, { rows: withOverrides(state.rows, { read }) });
+          },
+        };
+        await maker.make();
+        assert.ok(states > 1);
+        const head = await maker.head();
+        assert.ok(head);
+        assert.equal((await rowsOfEdition(head, maker.files())).toString(), maker.state.toString());
       },
     );
 

@@ -99,11 +99,15 @@ async function runHistory(
       if (below(random, 4) === 0) await writeSome(writer, random, 3);
       if (fault === 1 && steps-- === 0) throw new Error('killed');
     };
-    let ends = fault === 2 ? 1 : 0;
+    let ends = fault === 2 ? 1 + below(random, 4) : 0; // the read of a state at which it is over
     maker.hooks = {
+      snapshot: async (state) => {
+        if (below(random, 2) === 0) await writeSome(writer, random, 12);
+        return state;
+      },
       reads: async () => {
         if (below(random, 3) === 0) await writeSome(writer, random, 2);
-        if (ends > 0 && maker.state.length > 0 && below(random, 2) === 0 && ends-- > 0)
+        if (ends > 0 && maker.state.length > 0 && --ends === 0)
           throw new AppError('snapshot-expired', 'the state is over');
       },
       ...(fault === 3 && { changes: lost(writer, random) }),

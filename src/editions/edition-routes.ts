@@ -11,7 +11,6 @@ import {
   notModified,
   STORE_PROBLEMS,
   type Answer,
-  type Content,
   type Route,
 } from '../http/route.ts';
 import { quote } from '../input/query.ts';
@@ -25,9 +24,12 @@ const LOOK_AGAIN_SECONDS = 5;
 /** Hexadecimal digits of the SHA-256 of a head in its tag. */
 const TAG_DIGITS = 32;
 
-const FILE_HEADERS = ['ETag', 'Cache-Control', 'Accept-Ranges'] as const;
+const HEADERS = ['ETag', 'Cache-Control'] as const;
 const BYTES = { schema: { type: 'string', format: 'binary' } };
-const TYPES = [...new Set([...FORMATS.map((format) => typeOfFile(`x.${format}`)), JSON_TYPE])];
+const TYPES = [...new Set(FORMATS.map((format) => typeOfFile(`x.${format}`)))];
+const OF_ROWS: Readonly<Record<string, typeof BYTES>> = Object.fromEntries(
+  TYPES.map((type) => [type, BYTES]),
+);
 const PROBLEMS = ['forbidden', 'invalid-header', 'precondition-failed', ...STORE_PROBLEMS] as const;
 
 /** What the routes of one resource are made of. */
@@ -52,7 +54,7 @@ export function editionRoutes({ resource, editions }: EditionRoutesOptions) {
   const caching = (how: string): Reply['headers'] => ({
     'cache-control': `${isPublic ? 'public' : 'private'}, ${how}`,
   });
-  const file = (path: string, body: FileBody, etag: string, how: string): Reply => ({
+  const file = (path: string, body: Reply['body'], etag: string, how: string): Reply => ({
     status: 200,
     headers: { 'content-type': typeOfFile(path), etag, ...caching(how) },
     body,
@@ -60,7 +62,7 @@ export function editionRoutes({ resource, editions }: EditionRoutesOptions) {
   });
   const head = (bytes: Uint8Array, how: string): Reply => {
     const digest = createHash('sha256').update(bytes).digest('hex');
-    return file('edition.json', bodyOf(bytes), `"${digest.slice(0, TAG_DIGITS)}"`, how);
+    return file('edition.json', wholeOf(bytes), `"${digest.slice(0, TAG_DIGITS)}"`, how);
   };
   return {
     newest: {
@@ -72,9 +74,9 @@ export function editionRoutes({ resource, editions }: EditionRoutesOptions) {
       summary: `Get the head of the newest edition of ${name}`,
       description:
         'It names the files that have all rows of one time, and the cursor from which changes follow. Its tag is of its bytes: a head of the same rows may have a later cursor.',
-      headers: ['If-None-Match', 'Range', 'If-Range'],
+      headers: ['If-None-Match'],
       answers: headAnswers('The head', 'this head'),
-      problems: ['not-ready', 'changes-unsupported', 'range-not-satisfiable', ...PROBLEMS],
+      problems: ['not-ready', 'changes-unsupported', ...PROBLEMS],
       handler: async ({ request, client }) => {
         assertReads(client);
         const newest = await editions.newest(name, request.signal);
@@ -90,9 +92,9 @@ export function editionRoutes({ resource, editions }: EditionRoutesOptions) {
       id: idOf('getKeptEditionOf', resource),
       summary: `Get the head of an edition of ${name} that is kept`,
       parameters: { name: { type: 'string', minLength: 1, description: 'the name of the edition' } },
-      headers: ['If-None-Match', 'Range', 'If-Range'],
+      headers: ['If-None-Match'],
       answers: headAnswers('The head, as it was first published', 'this head'),
-      problems: ['not-found', 'invalid-url', 'range-not-satisfiable', 'insufficient-storage', ...PROBLEMS],
+      problems: ['not-found', 'invalid-url', 'insufficient-storage', ...PROBLEMS],
       handler: async ({ client, parameters: { name: edition = '' } }) => {
         assertReads(client);
         const path = `${name}/edition/${edition}.json`;
@@ -113,8 +115,18 @@ export function editionRoutes({ resource, editions }: EditionRoutesOptions) {
       parameters: { file: { type: 'string', minLength: 1, description: 'the name of the file' } },
       headers: ['Range', 'If-Range', 'If-None-Match'],
       answers: {
-        200: fileAnswer('The whole file', { schema: EDITION_INDEX }),
-        206: fileAnswer('The requested range of the file', BYTES, 'Content-Range'),
+        200: {
+          description: 'The whole file',
+          headers: HEADERS,
+          sometimes: ['Accept-Ranges', 'Repr-Digest'],
+          content: { ...OF_ROWS, [JSON_TYPE]: { schema: EDITION_INDEX } },
+        },
+        206: {
+          description: 'The requested range of a chunk or a delta',
+          headers: [...HEADERS, 'Accept-Ranges', 'Content-Range'],
+          sometimes: ['Repr-Digest'],
+          content: OF_ROWS,
+        },
         304: notModified('this file'),
       },
       problems: [
@@ -129,7 +141,14 @@ export function editionRoutes({ resource, editions }: EditionRoutesOptions) {
         if (length === null)
           throw new AppError('not-found', `The editions of ${name} have no file ${quote(asked)}.`);
         // Another compressor makes other bytes of the same rows.
-        const reply = file(path, bodyAt(path, length, editions), `"${asked}.${length}"`, IMMUTABLE_CACHING);
+        const body = bodyAt(path, length, editions);
+        const isJson = typeOfFile(asked) === JSON_TYPE;
+        const reply = file(
+          path,
+          isJson ? { kind: 'stream', length, run: (sink) => body.write(sink, 0, length) } : body,
+          `"${asked}.${length}"`,
+          IMMUTABLE_CACHING,
+        );
         return { ...reply, headers: { ...reply.headers, ...digestOf(asked) } };
       },
     },
@@ -188,20 +207,9 @@ function idOf(verb: string, { form }: Pick<Resource, 'form'>): string {
 
 function headAnswers(description: string, known: string): Record<number, Answer> {
   return {
-    200: jsonAnswer(description, EDITION_HEAD, FILE_HEADERS),
-    206: {
-      description: 'The requested range of the head',
-      headers: [...FILE_HEADERS, 'Content-Range'],
-      content: { [JSON_TYPE]: BYTES },
-    },
+    200: jsonAnswer(description, EDITION_HEAD, HEADERS),
     304: notModified(known),
   };
-}
-
-/** `json`: an index file, or a range of it. */
-function fileAnswer(description: string, json: Content, ...more: 'Content-Range'[]): Answer {
-  const content = Object.fromEntries(TYPES.map((type) => [type, type === JSON_TYPE ? json : BYTES]));
-  return { description, headers: [...FILE_HEADERS, ...more], sometimes: ['Repr-Digest'], content };
 }
 
 /** A file of editions has all rows and fields of the resource, so a key that opens less must not have it. */
@@ -229,13 +237,13 @@ function digestOf(file: string): Reply['headers'] {
   return { 'repr-digest': `sha-256=:${Buffer.from(name, 'hex').toString('base64')}:` };
 }
 
-/** As a file, it is sent as it is: a coding that is negotiated would double it in caches. */
-function bodyOf(bytes: Uint8Array): FileBody {
+/** JSON goes out whole, as it is: a range of it is none, and a coding that is negotiated would double it in caches. */
+function wholeOf(bytes: Uint8Array): Reply['body'] {
   return {
-    kind: 'file',
+    kind: 'stream',
     length: bytes.length,
-    write: async (sink, start, end) => {
-      await sink.write(bytes.subarray(start, end));
+    run: async (sink) => {
+      await sink.write(bytes);
     },
   };
 }

@@ -14,19 +14,25 @@ import {
   type ReadJob,
 } from '../support/protocol/readers.ts';
 
-const CASES = ['rows', 'changes', 'files'].flatMap(
+const CASES = ['rows', 'changes', 'files', 'editions'].flatMap(
   (name) => parse(readFileSync(join(import.meta.dirname, `${name}.yaml`), 'utf8')) as ProtocolCase[],
 );
 
-/** The key of a client that downloads a file. */
+/** The key of a client that downloads a file or an edition. */
 const KEY = 'k';
 /** Seconds. A case whose server is silent for good sets its own. */
 const TIMEOUT = 60;
 const RETRY_FOR = 120;
 
+/** Where what is no stream of lines is asked for. */
+const FILE_PATHS: ReadonlyMap<string, string> = new Map([
+  ['file', '/exports/1'],
+  ['edition', '/items/edition'],
+]);
+
 function isReadBy(reader: string, { except, reads, answers }: ProtocolCase): boolean {
   if (except?.[reader] !== undefined) return false;
-  if (reads === 'file' && LINES_ALONE.has(reader)) return false;
+  if (FILE_PATHS.has(reads) && LINES_ALONE.has(reader)) return false;
   // The fetch of a browser forgets what has come but was not read yet when a connection is cut.
   return reader !== 'chromium' || answers.every(({ breaks }) => breaks !== 'cut');
 }
@@ -37,11 +43,11 @@ async function prepared(t: TestContext, reader: string) {
     cases.map(async (one) => {
       const { url, asked } = await caseServer(t, one);
       const { reads, query, since = null, givesUp, timeout = TIMEOUT } = one;
-      const isFile = reads === 'file';
+      const filePath = FILE_PATHS.get(reads);
       const isOfSeveral = query?.startsWith('resources=') ?? false;
-      const path = isFile ? '/exports/1' : isOfSeveral ? '/changes' : '/items';
+      const path = filePath ?? (isOfSeveral ? '/changes' : '/items');
       const address = `${url}${path}${query === undefined ? '' : `?${query}`}`;
-      const key = isFile ? KEY : null;
+      const key = filePath === undefined ? null : KEY;
       const job: ReadJob = { reads, url: address, since, key, timeout, retryFor: givesUp ? 0 : RETRY_FOR };
       return { one, asked, job };
     }),
@@ -49,13 +55,18 @@ async function prepared(t: TestContext, reader: string) {
 }
 
 const NAMES = ['cursor', 'since', 'limit'];
-const HEADERS = ['authorization', 'range', 'if-range'];
+/** Those of a file, and of an edition, whose files are read whole. */
+const HEADERS: Readonly<Record<string, readonly string[]>> = {
+  file: ['authorization', 'range', 'if-range'],
+  edition: ['authorization', 'cache-control'],
+};
 
 /** What a case says of a request. A stream that follows takes as its cursor what changes take as since. */
 function askedIn({ reads }: ProtocolCase, { url, headers }: AskedRequest): Record<string, string> {
-  if (reads === 'file') {
-    const named = [...headers].filter(([name]) => HEADERS.includes(name));
-    return { path: url.pathname.replace(/^\/(exports\/1\/)?/, ''), ...Object.fromEntries(named) };
+  const compared = HEADERS[reads];
+  if (compared) {
+    const named = [...headers].filter(([name]) => compared.includes(name));
+    return { path: url.pathname.replace(/^\/(exports\/1\/|items\/)?/, ''), ...Object.fromEntries(named) };
   }
   const named = [...url.searchParams].filter(([name]) => NAMES.includes(name));
   return Object.fromEntries(

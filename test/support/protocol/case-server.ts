@@ -21,7 +21,7 @@ export interface ScriptedAnswer {
 
 export interface ProtocolCase {
   readonly name: string;
-  readonly reads: 'rows' | 'changes' | 'file';
+  readonly reads: 'rows' | 'changes' | 'file' | 'edition';
   readonly query?: string;
   /** What the file of the export has. */
   readonly file?: string;
@@ -37,7 +37,7 @@ export interface ProtocolCase {
   readonly except?: Readonly<Record<string, string>>;
   readonly answers: readonly ScriptedAnswer[];
   readonly yields: readonly string[];
-  /** The parameters `cursor`, `since` and `limit` of each request. Of a file: its path and headers. */
+  /** The parameters `cursor`, `since` and `limit` of each request. Of a file and an edition: its path and headers. */
   readonly asks: readonly Readonly<Record<string, string>>[];
   readonly ends: 'whole' | 'current' | 'interrupted' | 'refused';
   readonly status?: number;
@@ -65,7 +65,7 @@ const EVERY = {
   'transfer-encoding': 'chunked',
   connection: 'close',
   'access-control-allow-origin': '*',
-  'access-control-allow-headers': 'authorization, range, if-range',
+  'access-control-allow-headers': 'authorization, range, if-range, cache-control',
   'access-control-expose-headers': '*',
 };
 
@@ -111,11 +111,14 @@ function statesOf({ file = '', exported = [{ state: 'complete' }] }: ProtocolCas
 
 const digestOf = (file: string) => createHash('sha256').update(file).digest('hex');
 
-/** An answer whose headers name the object store, and the digest of the file. */
+/** An answer whose headers and texts name the object store, and whose headers have the digest of the file. */
 function filled(answer: ScriptedAnswer, store: string, file: string): ScriptedAnswer {
   const fill = (value: string) => value.replace('{store}', store).replace('{sha256}', digestOf(file));
   const headers = Object.entries(answer.headers ?? NDJSON).map(([name, value]) => [name, fill(value)]);
-  return { ...answer, headers: Object.fromEntries(headers) as Record<string, string> };
+  const body = answer.body.map((piece) =>
+    typeof piece === 'string' ? piece.replace('{store}', store) : piece,
+  );
+  return { ...answer, body, headers: Object.fromEntries(headers) as Record<string, string> };
 }
 
 /**
@@ -150,6 +153,6 @@ export async function caseServer(t: TestContext, one: ProtocolCase): Promise<Cas
   };
   t.after(() => sockets.forEach((socket) => socket.destroy()));
   const url = await open();
-  if (one.reads === 'file') store = await open();
+  if (one.reads === 'file' || one.reads === 'edition') store = await open();
   return { url, asked };
 }

@@ -17,10 +17,13 @@ def named(resource: str, own: dict, is_removed: bool) -> dict:
     return {"resource": resource, **(own if is_removed else {"row": own})}
 
 
-def downloaded(url: str, options: dict) -> str:
+def text(job: dict, options: dict) -> str:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "file"
-        sluice.download(url, path, **options)
+        if job["reads"] == "file":
+            sluice.download(job["url"], path, **options)
+        else:
+            sluice.edition(job["url"], **options).download(path)
         return path.read_text()
 
 
@@ -28,8 +31,8 @@ def read(job: dict) -> dict:
     yields: list = []
     options = {"key": job["key"], "timeout": job["timeout"], "retry_for": job["retryFor"]}
     try:
-        if job["reads"] == "file":
-            return {"yields": [downloaded(job["url"], options)], "ends": "whole"}
+        if job["reads"] in ("file", "edition"):
+            return {"yields": [text(job, options)], "ends": "whole"}
         if job["reads"] == "rows":
             for row in sluice.rows(job["url"], **options):
                 yields.append(line(row))

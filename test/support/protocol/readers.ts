@@ -12,11 +12,15 @@ import type * as client from '../../../clients/javascript/sluice.ts';
 import { Requests } from '../../../src/load/http/requests.ts';
 import { StreamContent } from '../../../src/load/http/stream-content.ts';
 import { parsePullArguments } from '../../../src/pull/command.ts';
+import { EditionRun } from '../../../src/pull/edition/edition-run.ts';
+import { filesOf } from '../../../src/pull/edition/newest-edition.ts';
+import { Report } from '../../../src/pull/edition/report.ts';
 import { ExportRun } from '../../../src/pull/export-run.ts';
-import { getAnswer } from '../../../src/pull/http.ts';
+import { decompress, getAnswer } from '../../../src/pull/http.ts';
 import { BEGINNING, DEFAULTS, Interruption, Refusal } from '../../../src/pull/pull.ts';
 import { provedRows, type GetContent, type ProvingOptions } from '../../../src/pull/proved-rows.ts';
 import { listening } from '../ports.ts';
+import type { ProtocolCase } from './case-server.ts';
 import { openChromium, openTab } from '../web/chromium.ts';
 import { readByModule } from './module-reader.mjs';
 
@@ -24,8 +28,8 @@ const ROOT = join(import.meta.dirname, '../../..');
 
 /** A case that a reader is to read. Times in seconds. */
 export interface ReadJob {
-  readonly reads: 'rows' | 'changes' | 'file';
-  /** The URL of the resource with its query, or of the export. */
+  readonly reads: ProtocolCase['reads'];
+  /** The URL of the resource with its query, of the export, or of the edition. */
   readonly url: string;
   readonly since: string | null;
   /** An API key, for the server alone. */
@@ -36,7 +40,7 @@ export interface ReadJob {
 
 /** What a reader made of a case. */
 export interface Reading {
-  /** The lines that it gave, or the text of the whole file. */
+  /** The lines that it gave, or the text of the whole file or edition. */
   readonly yields: readonly string[];
   readonly ends: string;
   readonly status?: number | null;
@@ -94,22 +98,41 @@ const byPull =
 
 const NOBODY = new PassThrough().resume();
 
-/** The file of an export, as `sluice pull --export` gets it. */
-const fileByPull: CaseReader = async ({ url, key, retryFor, timeout }) => {
+/** A file that `sluice pull` makes. `run`: makes it at a path. */
+async function byFile(run: (output: string) => Promise<void>): Promise<Reading> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-case-'));
   const output = join(folder, 'file');
-  const command = parsePullArguments(['--export', url, '-o', output]);
-  const times = { retryForMs: retryFor * 1000, idleMs: timeout * 1000 };
-  const options = { ...DEFAULTS, ...times, getAnswer, key };
   try {
-    await new ExportRun(command, { stderr: NOBODY, isTTY: false }, options).run();
+    await run(output);
     return { yields: [await readFile(output, 'utf8')], ends: 'whole' };
   } catch (error) {
     return { yields: [], ...ending(error) };
   } finally {
     await rm(folder, { recursive: true });
   }
-};
+}
+
+/** How `sluice pull` asks. */
+function asksOf({ key, retryFor, timeout }: ReadJob) {
+  const { signal } = new AbortController();
+  return { ...DEFAULTS, retryForMs: retryFor * 1000, idleMs: timeout * 1000, signal, getAnswer, key };
+}
+
+/** The file of an export, as `sluice pull --export` gets it. */
+const fileByPull: CaseReader = (job) =>
+  byFile((output) => {
+    const command = parsePullArguments(['--export', job.url, '-o', output]);
+    return new ExportRun(command, { stderr: NOBODY, isTTY: false }, asksOf(job)).run();
+  });
+
+/** The rows of an edition, as `sluice pull URL/edition` gets them. */
+const editionByPull: CaseReader = (job) =>
+  byFile((output) => {
+    const command = parsePullArguments([job.url, '-o', output]);
+    const asks = asksOf(job);
+    const report = new Report({ ...asks, stdout: NOBODY, stderr: NOBODY, isTTY: false }, output);
+    return new EditionRun(command, filesOf(command, report, { ...asks, decompress }), report).run();
+  });
 
 /** The requests of `sluice load`. */
 const getByLoad: GetContent = async (url, accept, { signal }) => {
@@ -163,11 +186,18 @@ const byExplorer: CaseReader = async (job) => {
 
 const linesByPull = byPull((url, accept, options) => DEFAULTS.getContent(url, accept, options));
 
-/** Readers that download no files. */
+/** Readers that download no files, and no editions. */
 export const LINES_ALONE: ReadonlySet<string> = new Set(['load', 'explorer']);
 
+const PULLS: Readonly<Record<ReadJob['reads'], CaseReader>> = {
+  rows: linesByPull,
+  changes: linesByPull,
+  file: fileByPull,
+  edition: editionByPull,
+};
+
 export const READERS: Readonly<Record<string, CaseReader>> = {
-  pull: (job) => (job.reads === 'file' ? fileByPull(job) : linesByPull(job)),
+  pull: (job) => PULLS[job.reads](job),
   'sluice.mjs': byModule,
   load: byPull(getByLoad),
   explorer: byExplorer,

@@ -2,7 +2,8 @@ import type { Finding } from '../base/finding.ts';
 import { readKey } from '../pull/key-file.ts';
 import { Interruption, Refusal } from '../pull/retry.ts';
 import { readArguments, UsageError } from '../terminal/arguments.ts';
-import { clipped, printable, quoted } from '../terminal/text.ts';
+import { Findings } from '../terminal/findings.ts';
+import { quoted } from '../terminal/text.ts';
 import { CHANGE_CHECKS } from './changes.ts';
 import type { Check } from './check.ts';
 import { Broken, Unseen } from './verdicts.ts';
@@ -41,17 +42,9 @@ export async function runConform(argv: readonly string[], stdout: NodeJS.Writabl
     );
   const keyFile = values['key-file'];
   const subject = await subjectAt(url, keyFile === undefined ? null : await readKey(keyFile));
-  let failed = 0;
-  for (const check of CHECKS) {
-    const { promise, holds, seen } = await findingOf(check, subject);
-    if (holds === false) failed++;
-    const mark = holds === null ? 'skip' : holds ? 'ok  ' : 'FAIL';
-    stdout.write(`${mark}  ${printable(clipped(`${promise} - ${seen}`, 300))}\n`);
-  }
-  stdout.write(
-    failed === 0 ? 'every promise that was seen holds\n' : `promises that do not hold: ${failed}\n`,
-  );
-  return failed === 0 ? 0 : 1;
+  const findings = new Findings(stdout, { unseen: 'skip', longest: 300 });
+  for (const check of CHECKS) findings.report(await findingOf(check, subject));
+  return findings.end();
 }
 
 /** A check that fails is made again with other rows: these may have changed between two reads. */

@@ -8,7 +8,7 @@ import type { Finding } from '../base/finding.ts';
 import type { ExaminedDeclaration, ExamineOptions } from '../store/mongo/collection/examine.ts';
 import type { Store } from '../store/store.ts';
 import { readArguments, UsageError } from '../terminal/arguments.ts';
-import { printable } from '../terminal/text.ts';
+import { Findings } from '../terminal/findings.ts';
 import { examineEditions, hasEditions } from './examine-editions.ts';
 import { kernelWarning } from './kernel-warning.ts';
 
@@ -40,12 +40,8 @@ export async function runDoctor(
     ...environment,
     ...(uri !== undefined && { MONGODB_URI: uri, MONGODB_URI_FILE: '' }),
   });
-  let failed = 0;
-  const report = ({ promise, holds, seen }: Finding): void => {
-    if (holds === false) failed++;
-    const mark = holds === null ? 'warn' : holds ? 'ok  ' : 'FAIL';
-    stdout.write(`${mark}  ${printable(`${promise} - ${seen}`)}\n`);
-  };
+  const findings = new Findings(stdout, { unseen: 'warn' });
+  const { report } = findings;
   machine(config).forEach(report);
   if (config.MONGODB_URI === undefined) {
     const { examineSqlite } = await import('../store/sqlite/file/check.ts');
@@ -70,10 +66,7 @@ export async function runDoctor(
     const { examineRedis } = await import('../redis/examine.ts');
     await examineRedis(config.REDIS_URL, report);
   }
-  stdout.write(
-    failed === 0 ? 'every promise that was seen holds\n' : `promises that do not hold: ${failed}\n`,
-  );
-  return failed === 0 ? 0 : 1;
+  return findings.end();
 }
 
 /** What the kernel grants to a server of these settings that is started as this process was. */

@@ -201,6 +201,9 @@ async function buildFrom(record: EditionRecord, options: TableOptions, start: St
     ...(walkMs !== undefined && { walkMs }),
   });
   const at = await reader.run();
+  // The first rows came behind the look at them.
+  if (table?.isOfRows === false && ranges.chunks.length > 0)
+    return buildOfAll(record, { ...options, table: await tableOf(record, null, options) });
   const made = { place: reader.place, identity: from.identity };
   const head = await putHead(record, options, { chunks: ranges.chunks, delta, at, made });
   return { head, place: placeText(made), form: formOf(options), table, isSame: false };

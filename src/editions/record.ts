@@ -50,6 +50,8 @@ export interface EditionTable {
   readonly schema: TableSchema;
   /** What the resource declared when they were fixed. Where that is another, they are fixed anew. */
   readonly declared: string;
+  /** Whether there were rows to look at. Else they are fixed by the next rows. */
+  readonly isOfRows: boolean;
 }
 
 const NEW: EditionRecord = {

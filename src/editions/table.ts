@@ -1,7 +1,7 @@
 import type { EditionHead } from '../base/edition/head.ts';
 import { columnKinds } from '../resources/query/kinds.ts';
 import type { Resource } from '../resources/query/resource.ts';
-import { arrowColumns } from '../resources/stream/sampled-columns.ts';
+import { sampledColumns } from '../resources/stream/sampled-columns.ts';
 import type { Plan } from '../store/plan.ts';
 import { tableSchema } from './delta/schema.ts';
 import type { EditionFiles } from './edition-files.ts';
@@ -12,7 +12,7 @@ const BY_ID: Plan = { sort: '_id', direction: 1 };
 
 /**
  * The table of the next edition: that of the record, or of a walk under way, so that values that turn up later change no
- * column. The columns of no rows say nothing, so those of an empty edition are fixed by the next one.
+ * column. The columns of no rows say nothing, so they are fixed by the first ones.
  */
 export async function tableFor(
   { tables, head }: EditionRecord,
@@ -22,9 +22,9 @@ export async function tableFor(
 ): Promise<EditionTable> {
   const declared = declaredBy(resource);
   const fixed = head ? tables[0] : ofWork;
-  if (fixed?.declared === declared && head?.rows !== 0) return fixed;
-  const columns = await arrowColumns({ resource, plan: BY_ID, fields: undefined, signal });
-  return { schema: tableSchema(columns), declared };
+  if (fixed?.declared === declared && fixed.isOfRows) return fixed;
+  const { columns, rows } = await sampledColumns({ resource, plan: BY_ID, fields: undefined, signal });
+  return { schema: tableSchema(columns), declared, isOfRows: rows > 0 };
 }
 
 /** The tables of a record with that of its newest edition: an edition is published with the one before. */

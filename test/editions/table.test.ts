@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { makeBookmark } from '../../src/store/bookmark.ts';
 import { Int32 } from '../../src/store/values/bson.ts';
 import { EditionMaker, rowsOfEdition } from '../support/editions/edition-maker.ts';
 import { MemoryObjects } from '../support/editions/memory-objects.ts';
@@ -6,6 +7,7 @@ import { assertParquet, versionsOf } from '../support/editions/table-files.ts';
 import { twoHandles } from '../support/exports/export-worker.ts';
 import { onStores } from '../support/process/each-server.ts';
 import { makeItem } from '../support/store/items.ts';
+import { NEVER } from '../support/store/reading.ts';
 
 const BOTH = { formats: ['ndjson.gz', 'parquet'] } as const;
 const row = (id: number, note: string) => makeItem(new Int32(id), 'b', new Int32(1), note).bytes;
@@ -47,6 +49,28 @@ onStores(
         await rowsOfEdition(second.head, maker.files());
         assert.deepEqual(await versionsOf(maker), [0, second.head.sequence]);
         assert.deepEqual(maker.warnings, []);
+      },
+    );
+
+    testStore(
+      'rows that come behind the look at a collection without rows have columns',
+      async ({ items, maker, make }) => {
+        await items.remove(Array.from({ length: 30 }, (_, n) => makeBookmark({ _id: new Int32(n) })));
+        let isEmpty = true;
+        maker.hooks = {
+          reads: async () => {
+            if (isEmpty) await items.insert([row(1, 'first'), row(2, 'second')], 'fail');
+            isEmpty = false;
+          },
+        };
+        const { head } = await make();
+        assert.equal(head.rows, 2);
+        const { tables } = await maker.records.get('items', NEVER);
+        assert.deepEqual(
+          tables.map(({ schema }) => schema.columns.map(({ name }) => name)),
+          [['id', 'category', 'price', 'note']],
+        );
+        await assertParquet(head, maker);
       },
     );
 

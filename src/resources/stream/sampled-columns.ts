@@ -40,16 +40,25 @@ export function declaredColumns(
  */
 export async function arrowColumns(set: FormRows): Promise<readonly Column[]> {
   const { resource, fields } = set;
-  const declared = declaredColumns(fields, resource);
-  if (declared) return declared;
+  return declaredColumns(fields, resource) ?? (await sampledColumns(set)).columns;
+}
+
+/** The same by rows in any case, and how many rows say so. */
+export async function sampledColumns(
+  set: FormRows,
+): Promise<{ readonly columns: readonly Column[]; readonly rows: number }> {
+  const { resource, fields } = set;
   const seen = sampler(fields ? columnsOfFields(fields) : null, resource);
+  let rows = 0;
   for await (const batch of sampled(set))
     try {
       seen.add(batch);
+      rows += batch.rows;
     } finally {
       batch.release();
     }
-  return seen.columns(columnKinds(resource)).filter(({ name }) => fields !== undefined || name !== REST);
+  const all = seen.columns(columnKinds(resource));
+  return { columns: all.filter(({ name }) => fields !== undefined || name !== REST), rows };
 }
 
 /**

@@ -15,6 +15,12 @@ interface Running {
   url: string | null;
 }
 
+interface ServerAnswer {
+  readonly body: Buffer;
+  /** Of the process: one that is started again has another. */
+  readonly url: string;
+}
+
 /** Servers on one store, each a process of its own, which are killed and started again. */
 export class EditionServers {
   /** Lines of their logs that report a fault. */
@@ -53,13 +59,13 @@ export class EditionServers {
     await Promise.all(this.#all.map((_, n) => this.kill(n)));
   }
 
-  /** The body of a path that any server gives. Null: none listens, or it cannot say now. Rejects with a status of 4xx. */
-  async get(path: string, method = 'GET'): Promise<Buffer | null> {
+  /** What any server gives for a path, and its URL. Null: none listens, or it cannot say now. Rejects with a status of 4xx. */
+  async get(path: string, method = 'GET'): Promise<ServerAnswer | null> {
     for (const url of this.urls()) {
       try {
         const answer = await fetch(url + path, { method });
         const body = Buffer.from(await answer.arrayBuffer());
-        if (answer.ok) return body;
+        if (answer.ok) return { body, url };
         if (answer.status < 500)
           throw new RefusedError(`${method} ${path}: ${answer.status} ${body.toString()}`);
       } catch (error) {
@@ -70,10 +76,10 @@ export class EditionServers {
   }
 
   /** Asks until a server takes it. */
-  async insist(path: string, method = 'GET'): Promise<Buffer> {
+  async insist(path: string, method = 'GET'): Promise<ServerAnswer> {
     for (;;) {
-      const body = await this.get(path, method);
-      if (body) return body;
+      const answer = await this.get(path, method);
+      if (answer) return answer;
       await pause(RETRY_MS);
     }
   }

@@ -55,7 +55,7 @@ export class EditionRun {
     this.world = world;
     this.servers = new EditionServers(t, world.settings);
     this.writers = Array.from({ length: WRITERS }, (_, n) => new WrittenRows(new Script(seed, n, ids)));
-    const fileOf = (name: string) => this.servers.get(`/orders/chunks/${name}`);
+    const fileOf = async (name: string) => (await this.servers.get(`/orders/chunks/${name}`))?.body ?? null;
     this.watch = new EditionWatch(world.objects, 'orders', fileOf, (edition, before) =>
       this.#check(edition, before),
     );
@@ -76,7 +76,7 @@ export class EditionRun {
       repeat(() => this.watch.lookAtFolder(), POLL_MS),
       repeat(async () => {
         const head = await this.servers.get('/orders/edition');
-        if (head) await this.watch.look(head, 'a server');
+        if (head) await this.watch.look(head.body, head.url); // servers keep a head for a second, each its own
       }, POLL_MS),
     ]);
     const failed = working.then(() => undefined);
@@ -162,9 +162,9 @@ export class EditionRun {
     const end = performance.now() + MADE_MS;
     for (;;) {
       await this.servers.insist('/orders/edition', 'POST');
-      const head = await this.servers.insist('/orders/edition');
-      await this.watch.look(head, 'a server');
-      const found = this.watch.editions.get((JSON.parse(head.toString()) as EditionHead).edition);
+      const { body, url } = await this.servers.insist('/orders/edition');
+      await this.watch.look(body, url);
+      const found = this.watch.editions.get((JSON.parse(body.toString()) as EditionHead).edition);
       assert.ok(found);
       if (isDeepEqual([...found.rows.values()], lines)) return found;
       assert.ok(performance.now() < end, `${this.world.name}: no edition of the last rows`);

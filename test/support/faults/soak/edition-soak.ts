@@ -215,10 +215,11 @@ class Soak {
   /** Looks at the newest edition in the bucket, and at the one that a server gives. */
   async look(random: Random, name: SoakResource): Promise<boolean> {
     await this.watches[name].lookAtFolder();
-    const answer = await fetch(`${this.url(random)}/${name}/edition`);
+    const url = this.url(random);
+    const answer = await fetch(`${url}/${name}/edition`);
     const head = Buffer.from(await answer.arrayBuffer());
     assert.ok(answer.status === 200 || answer.status >= 500, head.toString());
-    if (answer.status === 200) await this.watches[name].look(head, 'a server');
+    if (answer.status === 200) await this.watches[name].look(head, url);
     return answer.status === 200;
   }
 
@@ -254,7 +255,7 @@ class Soak {
     for (const end = performance.now() + 180_000; ;) {
       const answer = await fetch(`${url}/${name}/edition`);
       const bytes = Buffer.from(await answer.arrayBuffer());
-      if (answer.status === 200) await this.watches[name].look(bytes, 'a server');
+      if (answer.status === 200) await this.watches[name].look(bytes, url);
       const { edition } = JSON.parse(bytes.toString()) as { edition?: string };
       const seen = edition === undefined ? undefined : this.watches[name].editions.get(edition);
       if (seen && isSame([...seen.rows.values()], rows)) return seen.head.edition;

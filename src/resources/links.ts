@@ -9,8 +9,8 @@ import { closedTo } from './query/scope.ts';
 export interface ServedBeside {
   readonly users: boolean;
   readonly exports: boolean;
-  /** Whether a resource has editions now. */
-  readonly editions: (resource: string) => boolean;
+  /** Who may have the editions of a resource now. null: it has none. */
+  readonly editions: (resource: string) => 'open' | 'keyed' | null;
 }
 
 /** The URLs of a resource, in the order in which GET /resources shows them. */
@@ -69,8 +69,11 @@ export class ResourceLinks {
   /** The head of the newest edition. `resource`: all of it, for its files have all of it. */
   ofEdition(resource: Resource): Pick<Links, 'edition'> {
     const { name } = resource;
-    const may = this.#may('stream', name) && closedTo(this.#client, resource) === null;
-    return may && this.#serves.editions(name) ? { edition: `${this.#mount}/${name}/edition` } : {};
+    const access = this.#serves.editions(name);
+    if (access === null) return {};
+    // What anybody may have without a key, a key does not take away.
+    const may = access === 'open' || (this.#may('stream', name) && closedTo(this.#client, resource) === null);
+    return may ? { edition: `${this.#mount}/${name}/edition` } : {};
   }
 
   /** The open streams of the server, which name all resources. */

@@ -121,7 +121,7 @@ function listsTable(
   const serves = {
     users: users !== null,
     exports: exports !== null,
-    editions: (name: string) => options.editions?.declared(name) === true,
+    editions: (name: string) => (options.editions ? accessToEditions(options.editions, name) : null),
   };
   const lists = table({
     'GET /resources': listResources(
@@ -183,6 +183,11 @@ function rowsTable(one: OpenResource, options: AppOptions, known?: KnownFields):
     },
     resource.name,
   );
+}
+
+function accessToEditions(editions: Editions, resource: string): 'open' | 'keyed' | null {
+  if (!editions.declared(resource)) return null;
+  return editions.isPublic(resource) ? 'open' : 'keyed';
 }
 
 function editionsOf(resource: Resource, editions: Editions): Readonly<Record<string, Route>> {

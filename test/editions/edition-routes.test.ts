@@ -226,6 +226,26 @@ test('a key needs the right to stream the whole resource, and every field that i
   assert.deepEqual(made, ['items']);
 });
 
+test('a key is shown the link of an edition where it may have it: all that know of a public resource', async (t) => {
+  const rights = [
+    {},
+    { actions: ['read'] },
+    { where: { items: { category: 'a' } } },
+    { hide: { items: ['cost'] } },
+  ] as const;
+  for (const isPublic of [false, true]) {
+    const { ask, now } = await opened(t, { isPublic });
+    now.newest = { head: HEAD };
+    for (const one of rights) {
+      now.key = keyWith(one);
+      const may = isPublic || one === rights[0];
+      const link = JSON.stringify({ edition: '/items/edition' }).slice(1, -1);
+      assert.equal((await ask('/resources')).text.includes(link), may, JSON.stringify({ isPublic, one }));
+      assert.equal((await ask('/items/edition')).status, may ? 200 : 403);
+    }
+  }
+});
+
 test('an order for an edition says where it will be', async (t) => {
   const { ask } = await opened(t);
   const { status, headers } = await ask('/items/edition', { method: 'POST' });

@@ -15,7 +15,7 @@ let shown: View | null = null;
 /** Fills the panel for a view. A resource without streams has none. */
 export function showTake(view: View): void {
   const { name, links } = view.resource;
-  const isNothing = links.stream === undefined && links.exports === undefined; // an edition needs the right of streams
+  const isNothing = [links.stream, links.exports, links.edition].every((link) => link === undefined);
   element('take-button').hidden = isNothing;
   element('take-streams').hidden = links.stream === undefined;
   element('take-exports').hidden = links.exports === undefined;

@@ -8,6 +8,7 @@ import { keyedServer } from '../../support/access/keyed.ts';
 import { temporaryFolder } from '../../support/directory.ts';
 import { itemEditions } from '../../support/editions/edition-server.ts';
 import { program } from '../../support/process/programs.ts';
+import { resourcesFile } from '../../support/resources/resources.ts';
 import { until } from '../../support/store/changes.ts';
 import { openChromium, openTab, type Tab } from '../../support/web/chromium.ts';
 import { said } from '../../support/web/explorer.ts';
@@ -117,5 +118,27 @@ test('only a key that opens a whole resource is shown its edition', async (t) =>
       assert.match((await tab.page.textContent('#edition-code')) ?? '', /--key-file FILE_WITH_KEY/);
     }
     assert.equal(await tab.page.locator('#take-edition').isVisible(), isShown, name);
+  }
+});
+
+test('a key that opens a part of a public resource is shown its edition, and one that may only read is, too', async (t) => {
+  const keys = [
+    { name: 'reader', actions: ['read'] },
+    { name: 'some', where: { items: { category: 'a' } } },
+  ];
+  const RESOURCES_FILE = await resourcesFile(t, { resources: { items: { editions: {}, public: true } } });
+  const server = await keyedServer(t, 'sqlite', keys, [], { RESOURCES_FILE });
+  await server.insert([
+    { _id: 'a', category: 'a', price: 1 },
+    { _id: 'b', category: 'b', price: 2 },
+  ]);
+  await until('there is an edition', async () => (await server.as('some', '/items/edition')).status === 200);
+  for (const { name } of keys) {
+    const tab = await panelOf(t, `${server.url}/#/items`, (page) =>
+      page.addInitScript(`sessionStorage.setItem('sluice-key', 'secret-of-${name}')`),
+    );
+    if (!tab) return;
+    await said(tab.page, '#edition-what', /2 rows/);
+    assert.deepEqual(tab.errors, []);
   }
 });

@@ -1,9 +1,10 @@
 import { AppError } from '../base/errors.ts';
-import { spanOf, type SpanBeginning } from '../base/span.ts';
 import type { ReadBatch } from '../store/batch.ts';
 import type { RecordDeclaration } from '../store/records.ts';
 import type { Collection, RowReader, Store } from '../store/store.ts';
 import type { Metrics } from './metrics.ts';
+import { tracedFeed } from './traced-feed.ts';
+import { tracedWork, type TracedPlace } from './traced-work.ts';
 
 type Meter = Pick<Metrics, 'storeOperation' | 'batchRead'>;
 type TakeSnapshot = NonNullable<Collection['snapshot']>;
@@ -37,15 +38,16 @@ export function timedStore(store: Store, meter: Meter, isTraced = false): Store 
   };
 }
 
-/** What all spans of a collection say. */
-type Place = Readonly<Record<'db.system.name' | 'db.collection.name', string>>;
-
-function timed<T extends RowReader>(rows: T, meter: Meter, place: Place | null): T {
+function timed<T extends RowReader & Partial<Pick<Collection, 'describe' | 'changes'>>>(
+  rows: T,
+  meter: Meter,
+  place: TracedPlace | null,
+): T {
   const own: Record<string, Operation> = {};
   for (const [method, name] of OPERATIONS) {
     const work: unknown = Reflect.get(rows, method);
     if (typeof work !== 'function') continue;
-    const traced = place ? tracedWork(work as Operation, name, place) : (work as Operation);
+    const traced = place ? tracedWork(work as Operation, spansOf(name), place) : (work as Operation);
     own[method] = timer(traced, meter.storeOperation(name));
   }
   const read: RowReader['read'] = async (...call) => {
@@ -54,10 +56,37 @@ function timed<T extends RowReader>(rows: T, meter: Meter, place: Place | null):
     return batch;
   };
   const snapshot = own.snapshot && timedSnapshot(own.snapshot as TakeSnapshot, meter, place);
-  return { ...rows, ...own, read, ...(snapshot && { snapshot }) };
+  return { ...rows, ...own, read, ...(snapshot && { snapshot }), ...(place && tracedOnly(rows, place)) };
 }
 
-function timedSnapshot(take: TakeSnapshot, meter: Meter, place: Place | null): TakeSnapshot {
+/** What becomes spans, and is not timed: looks cost little, and reads of changes wait. */
+function tracedOnly(
+  { describe, changes }: Partial<Pick<Collection, 'describe' | 'changes'>>,
+  place: TracedPlace,
+): Partial<Pick<Collection, 'describe' | 'changes'>> {
+  return {
+    ...(describe && { describe: tracedWork(describe, DESCRIBE, place) }),
+    ...(changes && { changes: tracedFeed(changes, place) }),
+  };
+}
+
+const DESCRIBE = {
+  name: 'describe',
+  signalOf: ([signal]: Parameters<Collection['describe']>) => signal,
+};
+
+function spansOf(name: string) {
+  const signalOf = (call: readonly unknown[]) => call.at(-1);
+  return {
+    name,
+    signalOf,
+    ...(name === 'read' && {
+      factsOf: (batch: unknown) => ({ 'db.response.returned_rows': (batch as ReadBatch).rows }),
+    }),
+  };
+}
+
+function timedSnapshot(take: TakeSnapshot, meter: Meter, place: TracedPlace | null): TakeSnapshot {
   return async (signal) => {
     const snapshot = await take(signal);
     const rows: RowReader = { read: (...call) => snapshot.rows.read(...call) };
@@ -76,29 +105,6 @@ function timer(work: Operation, gauge: (ms: number, hasFailed: boolean) => void)
     } catch (error) {
       // An operation that its caller aborted, or that asked for something missing, is no failure of the store.
       if (error instanceof AppError && error.status >= 500) gauge(performance.now() - began, true);
-      throw error;
-    }
-  };
-}
-
-/** Makes each call whose signal has a span a part of that. Other calls cost one look at a map. */
-function tracedWork(work: Operation, operation: string, place: Place): Operation {
-  const beginning: SpanBeginning = {
-    name: `${operation} ${place['db.collection.name']}`,
-    kind: 'client',
-    facts: { ...place, 'db.operation.name': operation },
-  };
-  return async (...call) => {
-    const signal = call.at(-1) as AbortSignal; // what has none has no span
-    const span = spanOf(signal)?.part(beginning);
-    if (!span) return work(...call);
-    try {
-      const result = await work(...call);
-      const rows = operation === 'read' ? (result as ReadBatch).rows : null;
-      span.end(rows === null ? {} : { 'db.response.returned_rows': rows });
-      return result;
-    } catch (error) {
-      span.end({}, error instanceof AppError ? error.code : signal.aborted ? 'aborted' : 'internal');
       throw error;
     }
   };

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import Module from 'node:module';
 import { test, type TestContext } from 'node:test';
+import { pino } from 'pino';
+import { openTracer } from '../../src/telemetry/opentelemetry.ts';
 import { keyedServer } from '../support/access/keyed.ts';
 import { logTo, untilLogged } from '../support/access/log-lines.ts';
 import { begun, textOf } from '../support/answers.ts';
@@ -125,6 +127,50 @@ for (const kind of COMBINATIONS)
     const broken = requestOf(collector.spans, cut).request;
     assert.deepEqual([broken.status, broken.facts['error.type']], [ERROR, 'cut-client']);
   });
+
+for (const kind of COMBINATIONS)
+  test(`${kind.join(' behind ')}: looks at the collection, and reads of its changes, are parts of a request`, async (t) => {
+    const opened = await tracedServer(t, kind);
+    if (!opened) return;
+    const { server, collector } = opened;
+    const cursor = (await server.get('/items/stream')).headers.get('changes-from') ?? assert.fail();
+    await server.insert([{ _id: 'a', category: 'c', price: 1 }]);
+    const poll = newTrace();
+    await textOf(server.get(`/items/changes?since=${cursor}&wait=30`, poll.headers));
+    await server.close();
+    const { parts } = requestOf(collector.spans, poll);
+    const factsOf = (name: string) => parts.find((one) => one.name === `${name} items`)?.facts ?? {};
+    const common = { 'db.system.name': server.store.name, 'db.collection.name': 'items' };
+    assert.deepEqual(factsOf('describe'), { ...common, 'db.operation.name': 'describe' });
+    assert.deepEqual(factsOf('changes.lookUp'), {
+      ...common,
+      'db.operation.name': 'changes.lookUp',
+      'db.response.returned_rows': 1,
+    });
+    const reads = parts.filter(({ name }) => name === 'changes.read items');
+    assert.ok(reads.some(({ facts }) => facts['sluice.keys'] === 1));
+    assert.ok(parts.every(({ status }) => status === 0));
+  });
+
+test('a span has at most 200 parts of a name, and counts the others, which cost no span', async (t) => {
+  const collector = await startCollector(t);
+  const settings = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, samplesByParent: true };
+  const tracer = openTracer(settings, pino({ enabled: false })) ?? assert.fail();
+  const beginning = (name: string) => ({ name, kind: 'internal', facts: {} }) as const;
+  const stream = tracer.begin(undefined, () => beginning('stream')) ?? assert.fail();
+  stream.part(beginning('first')).end();
+  for (let n = 0; n < 100_000; n++) {
+    const read = stream.part(beginning('read'));
+    read.part(beginning('part')).end();
+    read.end();
+  }
+  stream.end();
+  await tracer.close();
+  const count = (name: string) => collector.spans.filter((one) => one.name === name).length;
+  assert.deepEqual([count('stream'), count('first'), count('read'), count('part')], [1, 1, 200, 400]);
+  const whole = collector.spans.find(({ name }) => name === 'stream');
+  assert.equal(whole?.facts['sluice.parts_left_out'], 2 * 100_000 - 600);
+});
 
 test('an attempt at an export belongs to the trace of its order, also when it fails', async (t) => {
   const opened = await tracedServer(t, ['sqlite', 'node']);

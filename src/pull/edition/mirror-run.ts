@@ -21,7 +21,8 @@ const PARTS = '.part';
 /**
  * A folder that has the files of editions as the server has them: `edition.json`, `edition/`, `chunks/`. Each file gets its name
  * when it is whole and on disk, and the head comes last. So the folder is one whole edition whenever it is read, and what a
- * kill leaves is of use to the next run.
+ * kill leaves is of use to the next run. A mirror has only the editions that were the newest in one of its runs, so its head
+ * names no others.
  */
 export class MirrorRun {
   readonly #folder: string;
@@ -53,9 +54,10 @@ export class MirrorRun {
   async #newest(known: EditionHead | null): Promise<EditionHead> {
     for (let head = await this.#files.head(); ;)
       try {
+        const own = await this.#ownOf(head);
         // A head of the same rows may have a later cursor, or other formats.
-        if (textOf(head) !== (known && textOf(known))) await this.#take(head);
-        return head;
+        if (textOf(own) !== (known && textOf(known))) await this.#take(head, own);
+        return own;
       } catch (error) {
         const newest = error instanceof NotThere ? await this.#files.newest() : null;
         if (!newest || newest.edition === head.edition) throw error;
@@ -63,7 +65,25 @@ export class MirrorRun {
       }
   }
 
-  async #take(head: EditionHead): Promise<void> {
+  /** The head as the mirror has it: its files are beside it, and so are the editions that it names as kept. */
+  async #ownOf(head: EditionHead): Promise<EditionHead> {
+    const there = new Set(await readdir(join(this.#folder, CHUNKS)));
+    const kept: EditionHead['kept'][number][] = [];
+    for (const one of head.kept) if (await this.#has(one.edition, there)) kept.push(one);
+    return { ...head, files: CHUNKS, kept };
+  }
+
+  /** `there`: the files in the folder of chunks. */
+  async #has(edition: string, there: ReadonlySet<string>): Promise<boolean> {
+    const head = await this.#headAt(`edition/${edition}.json`);
+    if (!head) return false;
+    const named = new Set<string>();
+    await this.#name(head, named);
+    return [...named].every((file) => there.has(file));
+  }
+
+  /** `own`: the head as the mirror will have it. */
+  async #take(head: EditionHead, own: EditionHead): Promise<void> {
     const sum = new EditionSum(sha256());
     await this.#report.showing(head.rows, async (show) => {
       const chunks = inOrder(this.#entries(head), this.#command.parallel, async (entry, signal) => {
@@ -81,10 +101,10 @@ export class MirrorRun {
       if ((await this.#sizeOf(path)) !== delta.bytes)
         await this.#put(path, (await this.#files.deltaIn(head, delta)).file);
     }
-    const own = Buffer.from(textOf(head));
+    const text = Buffer.from(textOf(own));
     const kept = `edition/${head.edition}.json`;
-    if ((await this.#sizeOf(kept)) === null) await this.#put(kept, own); // it never changes
-    await this.#put(HEAD, own);
+    if ((await this.#sizeOf(kept)) === null) await this.#put(kept, text); // it never changes
+    await this.#put(HEAD, text);
   }
 
   /** The chunks of an edition, whose index files are taken on the way. */
@@ -169,9 +189,8 @@ export class MirrorRun {
   }
 }
 
-/** The head as the mirror has it. */
 function textOf(head: EditionHead): string {
-  return `${JSON.stringify({ ...head, files: CHUNKS })}\n`;
+  return `${JSON.stringify(head)}\n`;
 }
 
 function unlessMissing(error: unknown): null {

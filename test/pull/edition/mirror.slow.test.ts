@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { temporaryFolder } from '../../support/directory.ts';
@@ -38,6 +38,26 @@ async function wholeEdition(t: TestContext, folder: string): Promise<string> {
   return /edition ([0-9a-f]{64})/.exec(text)?.[1] ?? '';
 }
 
+/** The editions that the newest head of a folder names as kept, each of which must be there with all of its files. */
+async function keptIn(t: TestContext, folder: string): Promise<readonly string[]> {
+  const headAt = async (path: string) =>
+    JSON.parse(await readFile(join(folder, path), 'utf8')) as MadeEdition['head'];
+  const { edition, kept, deltas } = await headAt('edition.json');
+  const files = await filesOf(folder);
+  for (const { name } of deltas) assert.ok(files.includes(`chunks/${name}.delta.ndjson.gz`), name);
+  const names = kept.map((one) => one.edition);
+  const server = await editionServer(t);
+  for (const path of files) server.files.set(path, await readFile(join(folder, path)));
+  for (const name of [edition, ...names]) {
+    const url = `${server.url}/${name}.json`;
+    const file = join(await temporaryFolder(t), 'copy.ndjson');
+    const { code, text } = await runPullOf([url, '-o', file]);
+    assert.equal(code, 0, text);
+    assert.match(text, new RegExp(name));
+  }
+  return names;
+}
+
 const namesOf = (...editions: readonly MadeEdition[]) =>
   [...new Set(editions.flatMap(({ files }) => [...files.keys()]))].sort();
 
@@ -64,6 +84,34 @@ test('a mirror has the files of the server, fetches what differs, and removes wh
   await writeFile(join(folder, 'chunks/left.part'), 'by a kill');
   assert.equal((await mirror()).code, 0);
   assert.deepEqual(await filesOf(folder), namesOf(TWO, THREE));
+});
+
+test('the head of a mirror names only editions that the mirror has', async (t) => {
+  const server = await editionServer(t, ONE);
+  server.publish(TWO);
+  const folder = await temporaryFolder(t);
+  const mirror = async () => assert.equal((await runPullOf(['--mirror', folder, server.url])).code, 0);
+  const [one, two] = [ONE, TWO].map(({ head }) => head.edition);
+  assert.deepEqual(
+    TWO.head.kept.map(({ edition }) => edition),
+    [one],
+  );
+  await mirror();
+  assert.deepEqual(await keptIn(t, folder), []);
+  server.publish(THREE);
+  await mirror();
+  assert.deepEqual(await keptIn(t, folder), [two]);
+  const known = await readFile(join(folder, 'edition.json'));
+  server.asked.length = 0;
+  await mirror();
+  assert.deepEqual(server.asked, ['edition'], 'the head of a mirror lacks nothing');
+  assert.deepEqual(await readFile(join(folder, 'edition.json')), known);
+  const own = TWO.chunks
+    .map(({ name }) => name)
+    .find((name) => THREE.chunks.every((one) => one.name !== name));
+  await rm(join(folder, `chunks/${own}.ndjson.br`)); // by somebody else
+  await mirror();
+  assert.deepEqual(await keptIn(t, folder), []);
 });
 
 test('a mirror of files elsewhere names its own', async (t) => {

@@ -1,11 +1,11 @@
 /**
- * npm test -- [--all | --slow | --long] [--summary] [WORD...] [options of node --test]
+ * npm test -- [--all | --slow | --long | --quick] [--summary] [WORD...] [options of node --test]
  *
  * Runs the tests below test/ on one mongod that is started before and stopped after. Without an option it runs NAME.test.ts,
  * which together take three minutes at most on two cores. --slow runs NAME.slow.test.ts (they kill servers, drive browsers and
  * proxies, fill disks, or go through many random cases), and --all both (npm run test:all). --long sets LONG=1, for tests that
- * take minutes or hours, and adds NAME.long.test.ts. With words it runs every file whose path has one of them. --summary does
- * not list what passed.
+ * take minutes or hours, and adds NAME.long.test.ts. With words it runs every file whose path has one of them, and with --quick
+ * those of them that are NAME.test.ts. --summary does not list what passed.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,7 +18,7 @@ import { findMongod } from './store/mongo/find-mongod.ts';
 import { startSharedMongod } from './store/mongo/mongod.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-const OWN = ['--long', '--all', '--slow', '--summary'];
+const OWN = ['--long', '--all', '--slow', '--quick', '--summary'];
 
 /**
  * Time limits in milliseconds. A test that hangs fails, and so does a file that an open handle keeps alive
@@ -34,9 +34,11 @@ const files = readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf8
   .filter((path) => path.endsWith('.test.ts'))
   .map((path) => join('test', path))
   .filter((path) => given.includes('--long') || !path.endsWith('.long.test.ts'))
+  .filter((path) => !given.includes('--quick') || !path.endsWith('.slow.test.ts'))
   .filter((path) => (words.length > 0 ? words.some((word) => path.includes(word)) : isInSet(path)))
   .sort();
-if (files.length === 0) throw new Error(`no test file has ${words.join(' or ')} in its path`);
+const unmet = words.filter((word) => !files.some((path) => path.includes(word)));
+if (unmet.length > 0) throw new Error(`no test file has ${unmet.join(' or ')} in its path`);
 
 await buildProgram();
 /** Whether a file runs when none is named. */

@@ -13,7 +13,7 @@ import { makeItem } from '../support/store/items.ts';
 import { below, randomFrom } from '../support/store/random-collection.ts';
 import { bookmarkOf } from '../../src/store/bookmark.ts';
 
-const HISTORIES = process.env.LONG === '1' ? 200 : 3;
+const HISTORIES = process.env.LONG === '1' ? 200 : 2;
 const ROUNDS = 10;
 const IDS = 120;
 

@@ -7,6 +7,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from decimal import Decimal
 from os import PathLike
@@ -146,14 +147,8 @@ class _Copy:
 
     def apply(self, lines: list[bytes], place: Place) -> None:
         texts = [line.decode() for line in lines]
-        self._database.execute("BEGIN IMMEDIATE")
-        try:
+        with self._transaction():
             self._write(texts, place)
-            self._database.execute("COMMIT")
-        except BaseException:
-            if self._database.in_transaction:  # a full disk has rolled back already
-                self._database.execute("ROLLBACK")
-            raise
         self.place = place
         self._is_void = False
 
@@ -165,8 +160,8 @@ class _Copy:
         A copy that was whole changes in one transaction. A new one keeps what it has when it is killed.
         """
         is_whole = self.place.cursor is not None
-        self._begin()
-        try:
+        with self._transaction():
+            self._know_table()
             for delta in deltas_from(head, self._edition()):
                 self._put(_texts(files.delta(head, delta)))
             names = [name for name, _, _ in self._cut(head.target)]
@@ -178,18 +173,25 @@ class _Copy:
                 f"INSERT OR REPLACE INTO {_EDITIONS} (name, edition) VALUES (?, ?)", (self._table, head.edition)
             )
             self._write_place(place)
+        self.place = place
+        self._is_void = False
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """Makes all changes within, or those since a COMMIT within, or none."""
+        self._database.execute("BEGIN IMMEDIATE")
+        try:
+            yield
             self._database.execute("COMMIT")
         except BaseException:
             if self._database.in_transaction:  # a full disk has rolled back already
                 self._database.execute("ROLLBACK")
             raise
-        self.place = place
-        self._is_void = False
 
-    def _begin(self) -> None:
-        self._database.execute("BEGIN IMMEDIATE")
+    def _know_table(self) -> None:
+        """Makes the table known as a copy, also when it is not whole."""
         self._make_table()
-        self._write_place(self.place)  # so the table is known as a copy, also when it is not whole
+        self._write_place(self.place)
 
     def _edition(self) -> str:
         """The edition that the copy was brought to last. Empty: it never was."""
@@ -223,7 +225,8 @@ class _Copy:
             self._put(_texts(rows))
             if not is_whole:
                 self._database.execute("COMMIT")
-                self._begin()
+                self._database.execute("BEGIN IMMEDIATE")
+                self._know_table()
         (count,) = self._database.execute(f"SELECT count(*) FROM {table}").fetchone()
         if count != head.rows:
             raise Refused(

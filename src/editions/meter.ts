@@ -1,4 +1,4 @@
-import type { EditionValues } from '../telemetry/metrics.ts';
+import type { EditionValues } from '../telemetry/edition-metrics.ts';
 import type { MakingProgress } from './editions.ts';
 import type { EditionRecord } from './record.ts';
 

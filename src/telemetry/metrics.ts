@@ -4,6 +4,7 @@ import { getOrMake } from '../base/get-or-make.ts';
 import { bytes } from '../http/reply.ts';
 import type { Route } from '../http/route.ts';
 import { Counter, createFamily, Histogram, overlapping, type MetricJson } from './counters.ts';
+import { OF_EDITIONS, type EditionValues } from './edition-metrics.ts';
 import { endOf } from './request-log.ts';
 
 interface MetricSources {
@@ -67,22 +68,6 @@ const HELP = {
     'Seconds that streams waited until their client took more, added up over all streams, those that wait now included',
 } as const;
 type Name = keyof typeof HELP;
-
-/** The metrics of editions. Values that all processes have are joined to the newest, those that each counts are added. */
-const OF_EDITIONS = {
-  age: ['sluice_edition_age_seconds', 'gauge', 'min'],
-  sequence: ['sluice_edition_sequence', 'gauge', 'max'],
-  rows: ['sluice_edition_rows', 'gauge', 'max'],
-  attempt: ['sluice_edition_attempt_seconds', 'gauge', 'max'],
-  failures: ['sluice_edition_failures_total', 'counter', 'sum'],
-  read: ['sluice_edition_chunks_read_total', 'counter', 'sum'],
-  stored: ['sluice_edition_chunks_stored_total', 'counter', 'sum'],
-  walked: ['sluice_edition_walk_rows', 'gauge', 'max'],
-  expected: ['sluice_edition_walk_expected_rows', 'gauge', 'max'],
-} as const satisfies Record<string, readonly [Name, MetricJson['type'], MetricJson['aggregator']]>;
-
-/** What is known of the editions of a resource. Absent: it is not known, or there is none. */
-export type EditionValues = Readonly<Partial<Record<keyof typeof OF_EDITIONS, number>>>;
 
 type Metric = Omit<MetricJson, 'values'> & { readonly values: () => MetricJson['values'] };
 

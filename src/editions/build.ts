@@ -1,11 +1,7 @@
-import { createHash } from 'node:crypto';
 import { AppError } from '../base/errors.ts';
-import type { ChunkEntry, DeltaEntry, EditionHead } from '../base/edition/head.ts';
-import { indexTree } from '../base/edition/index-tree.ts';
-import { indexFile, nameText, type ChunkFormat } from '../base/edition/names.ts';
-import { crc32Combine } from '../pipeline/crc32-combine.ts';
+import type { ChunkEntry, EditionHead } from '../base/edition/head.ts';
 import type { Resource } from '../resources/query/resource.ts';
-import { encodeFeedCursor, placeBefore } from '../resources/token/feed-cursor.ts';
+import { placeBefore } from '../resources/token/feed-cursor.ts';
 import type { Transcoder } from '../rows/rows.ts';
 import type { ChangeFeed } from '../store/change-feed.ts';
 import type { ObjectStore } from '../store/objects.ts';
@@ -15,6 +11,7 @@ import { DeltaLines } from './delta-lines.ts';
 import { EditionFiles, type Work } from './edition-files.ts';
 import { parquetOf } from './delta/parquet.ts';
 import type { Attempt } from './meter.ts';
+import { cursorOf, keptBehind, putHead, sumOf, type EditionForm } from './put-head.ts';
 import { Ranges } from './ranges.ts';
 import { EditionReader } from './reader.ts';
 import { placeOf, placeText, type EditionRecord, type EditionTable, type KeptPlace } from './record.ts';
@@ -24,17 +21,6 @@ import { withoutChanges } from './unchanged.ts';
 const BY_ID: Plan = { sort: '_id', direction: 1 };
 /** Where the changes since the last edition are lost. All rows are read again. */
 const LOST: ReadonlySet<string> = new Set(['changes-expired', 'collection-replaced', 'invalid-cursor']);
-
-/** What a resource declares of its editions. */
-export interface EditionForm {
-  readonly formats: readonly ChunkFormat[];
-  /** Bytes of a chunk. */
-  readonly target: number;
-  /** How many editions are kept, the newest included. */
-  readonly keep: number;
-  /** Where clients find the files of a resource: see `EditionHead.files`. */
-  readonly filesAt: string;
-}
 
 interface BuildOptions {
   readonly resource: Resource;
@@ -133,10 +119,6 @@ async function sameEdition({ head, from }: Before, options: TableOptions): Promi
   return { head: same, place: placeText(made), form: formOf(options), table, isSame: true };
 }
 
-function cursorOf({ name }: Resource, made: KeptPlace): string {
-  return encodeFeedCursor(name, BY_ID, { ...made, walk: 'over' }) ?? '';
-}
-
 /** From where ranges are made clean. */
 interface Start {
   readonly ranges: Ranges;
@@ -164,7 +146,7 @@ async function newStart(options: BuildOptions): Promise<Start> {
 
 async function buildFrom(record: EditionRecord, options: TableOptions, start: Start): Promise<BuiltEdition> {
   const { resource, form, objects, transcoder, signal, attempt, walkMs, table } = options;
-  const files = new EditionFiles(objects, resource.name);
+  const files = filesOf(options);
   const { ranges, from, delta, isWalk } = start;
   const chunkFiles = new ChunkFiles({
     objects,
@@ -205,7 +187,9 @@ async function buildFrom(record: EditionRecord, options: TableOptions, start: St
   if (table?.isOfRows === false && ranges.chunks.length > 0)
     return buildOfAll(record, { ...options, table: await tableOf(record, null, options) });
   const made = { place: reader.place, identity: from.identity };
-  const head = await putHead(record, options, { chunks: ranges.chunks, delta, at, made });
+  const contents = { chunks: ranges.chunks, delta, at, made };
+  const isOther = record.form !== formOf(options);
+  const head = await putHead(record.head, contents, { resource, form, files, table, isOther });
   return { head, place: placeText(made), form: formOf(options), table, isSame: false };
 }
 
@@ -213,10 +197,6 @@ async function buildFrom(record: EditionRecord, options: TableOptions, start: St
 async function beginningOf({ begun }: Ranges, { rows }: Resource, signal: AbortSignal) {
   const { rows: of, is } = await rows.count(BY_ID, 'estimated', signal);
   return { rows: sumOf(begun, 'rows'), of: is === 'atLeast' ? null : of, bytes: sumOf(begun, 'bytes') };
-}
-
-function sumOf(chunks: readonly ChunkEntry[], of: 'rows' | 'bytes'): number {
-  return chunks.reduce((sum, chunk) => sum + chunk[of], 0);
 }
 
 function parquetIn({ schema }: EditionTable) {
@@ -241,85 +221,6 @@ async function keptSizes(
     }
   }
   return kept;
-}
-
-interface Contents {
-  readonly chunks: readonly ChunkEntry[];
-  readonly delta: DeltaLines | null;
-  readonly at: number;
-  readonly made: KeptPlace;
-}
-
-/**
- * Stores the index, the delta and the head of an edition. One with the rows of the edition before has its number, and a later
- * time; with other columns it is another version of the table, and has the next number.
- */
-async function putHead(
-  record: EditionRecord,
-  options: TableOptions,
-  contents: Contents,
-): Promise<EditionHead> {
-  const { resource, form, objects, table } = options;
-  const { chunks, at, made } = contents;
-  const files = new EditionFiles(objects, resource.name);
-  const before = record.head;
-  const edition = createHash('sha256')
-    .update(nameText(chunks.map(({ name }) => name)))
-    .digest('hex');
-  const isSame = before?.edition === edition;
-  const isSameTable = isSame && (!table || before.schema === table.schema.name);
-  const tree = indexTree(chunks);
-  for (const [name, bytes] of tree.files) await objects.put(files.pathOf(indexFile(name)), bytes);
-  const kept = keptBehind(before, edition, form.keep);
-  const head: EditionHead = {
-    edition,
-    resource: resource.name,
-    sequence: before ? before.sequence + (isSameTable ? 0 : 1) : 0,
-    at: new Date(at).toISOString(),
-    rows: sumOf(chunks, 'rows'),
-    bytes: sumOf(chunks, 'bytes'),
-    crc32: crcOf(chunks).toString(16).padStart(8, '0'),
-    changes: cursorOf(resource, made),
-    target: form.target,
-    formats: form.formats,
-    ...(table && { schema: table.schema.name }),
-    files: form.filesAt,
-    index: tree.index,
-    deltas: isSame ? before.deltas : await deltasOf(before, contents, edition, kept, files),
-    kept,
-  };
-  if (!isSame || record.form !== formOf(options))
-    await objects.put(files.headPath(edition), Buffer.from(JSON.stringify(head)));
-  return head;
-}
-
-/** The editions that stay beside a new one. */
-function keptBehind(before: EditionHead | null, edition: string, keep: number): EditionHead['kept'] {
-  const all = before ? [{ edition: before.edition, at: before.at }, ...before.kept] : [];
-  return all.filter((one) => one.edition !== edition).slice(0, Math.max(0, keep - 1));
-}
-
-/** The deltas from kept editions, as far as they follow one another. */
-async function deltasOf(
-  before: EditionHead | null,
-  { delta }: Contents,
-  edition: string,
-  kept: EditionHead['kept'],
-  files: EditionFiles,
-): Promise<readonly DeltaEntry[]> {
-  const isKept = (name: string) => kept.some((one) => one.edition === name);
-  const newest =
-    before && delta && isKept(before.edition) ? await files.putDelta(delta, before.edition, edition) : null;
-  if (!before || !newest) return [];
-  const all = [newest, ...before.deltas];
-  const end = all.findIndex(
-    ({ from }, n) => !isKept(from) || all.slice(0, n).some((one) => one.from === from),
-  );
-  return end < 0 ? all : all.slice(0, end);
-}
-
-function crcOf(chunks: readonly ChunkEntry[]): number {
-  return chunks.reduce((crc, one) => crc32Combine(crc, parseInt(one.crc32, 16), one.bytes), 0);
 }
 
 /** What chunks depend on beside the rows. Where it is another one, all rows are read again. */

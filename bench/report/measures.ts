@@ -8,10 +8,16 @@ function find({ scenarios }: Results, name: string, candidate: string, store: st
   return scenario?.series.find((each) => each.candidate === candidate);
 }
 
-export function ratio(name: string, other: string): Measured {
+/** How many times the rate of another candidate sluice reaches. */
+export function ratio(name: string, other: string, store = 'mongodb'): Measured {
   return (results) =>
-    medianOf(find(results, name, 'sluice', 'mongodb'), perSecond) /
-    medianOf(find(results, name, other, 'mongodb'), perSecond);
+    medianOf(find(results, name, 'sluice', store), perSecond) /
+    medianOf(find(results, name, other, store), perSecond);
+}
+
+/** The CPU time of the server for a row, against that of another scenario on MongoDB. */
+export function cpuAgainst(name: string, other: string): Measured {
+  return (results) => pick(name, cpuOfMillion)(results) / pick(other, cpuOfMillion)(results);
 }
 
 export function pick(name: string, value: (round: Round) => number | undefined, store = 'mongodb'): Measured {
@@ -23,13 +29,18 @@ export function against(name: string, other: string, store = 'mongodb'): Measure
   return (results) => pick(name, perSecond, store)(results) / pick(other, perSecond, store)(results);
 }
 
-/** The same, on the store where that is less. */
-export function worstAgainst(name: string, other: string): Measured {
+/** A figure on both stores: the worse one, which `worse` picks. Stores without the scenario are left out. */
+export function worseOf(of: (store: string) => Measured, worse: (...values: number[]) => number): Measured {
   return (results) => {
-    const ratios = ['mongodb', 'sqlite'].map((store) => against(name, other, store)(results));
-    const known = ratios.filter((each) => !Number.isNaN(each));
-    return known.length > 0 ? Math.min(...known) : NaN;
+    const values = ['mongodb', 'sqlite'].map((store) => of(store)(results));
+    const known = values.filter((each) => !Number.isNaN(each));
+    return known.length > 0 ? worse(...known) : NaN;
   };
+}
+
+/** How many times the rate of another scenario a scenario reaches, on the store where that is less. */
+export function worstAgainst(name: string, other: string): Measured {
+  return worseOf((store) => against(name, other, store), Math.min);
 }
 
 /** The CPU time of the server for a million rows, in seconds. */
@@ -42,14 +53,10 @@ export function cpuOfRequest({ usage, count }: Round): number {
   return (usage.server / count) * 1000;
 }
 
-export function manyAgainstFew(results: Results): number {
-  const ratios = ['mongodb', 'sqlite'].map(
-    (store) =>
-      pick('streams-256', cpuOfMillion, store)(results) / pick('streams-8', cpuOfMillion, store)(results),
-  );
-  const known = ratios.filter((each) => !Number.isNaN(each));
-  return known.length > 0 ? Math.max(...known) : NaN;
-}
+export const manyAgainstFew = worseOf((store) => {
+  const [many, few] = ['streams-256', 'streams-8'].map((name) => pick(name, cpuOfMillion, store));
+  return (results) => (many?.(results) ?? NaN) / (few?.(results) ?? NaN);
+}, Math.max);
 
 function p99(results: Results, name: string): number {
   return medianOf(find(results, name, 'sluice', 'mongodb'), ({ latency }) => latency?.p99);
@@ -102,9 +109,7 @@ export function toAllFollowers(results: Results): number {
   const idle = ['changes-idle-5000', 'changes-idle-2000'];
   const scenarios = results.scenarios.filter(({ name }) => idle.includes(name));
   const most = idle.find((wanted) => scenarios.some(({ name }) => name === wanted)) ?? '';
-  const of = (store: string) => pick(most, ({ figures }) => figures?.allMs, store)(results);
-  const values = ['mongodb', 'sqlite'].map(of).filter((value) => !Number.isNaN(value));
-  return values.length > 0 ? Math.max(...values) : NaN;
+  return worseOf((store) => pick(most, ({ figures }) => figures?.allMs, store), Math.max)(results);
 }
 
 /** mongod's CPU time for a change of a follower of sluice, against a follower of the driver's own change stream. */

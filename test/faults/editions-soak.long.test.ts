@@ -74,9 +74,9 @@ test(`${SECONDS} seconds of streams, followers, exports, editions, pulls and imp
     })(),
   ]);
   const step = Math.max(1, Math.floor(taken.length / 12));
-  for (const { seconds, memory, heap, files } of taken.filter((_, n) => n % step === 0))
+  for (const { seconds, memory, heap, files, sockets } of taken.filter((_, n) => n % step === 0))
     t.diagnostic(
-      `${seconds.toFixed(0)} s: memory ${memory.toFixed(0)} MiB, heap ${heap.toFixed(0)} MiB, ${files} files`,
+      `${seconds.toFixed(0)} s: memory ${memory.toFixed(0)} MiB, heap ${heap.toFixed(0)} MiB, ${files} files, ${sockets} of them sockets`,
     );
   for (const { name, copy } of copies) await assertEqual(soak, name, copy, random);
   const tallies = [...soak.tallies].map(([what, { whole, cut }]) => `${what} ${whole} whole and ${cut} cut`);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readdirSync, writeFileSync } from 'node:fs';
+import { readdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { linePlot } from '../../../../bench/report/svg.ts';
@@ -11,12 +11,13 @@ const WARM = 1 / 3;
 const SAMPLE_MS = 2_000;
 const MIB = 2 ** 20;
 
-/** Memory in MiB. */
+/** Memory in MiB. Sockets are files, too. */
 export interface Sample {
   readonly seconds: number;
   readonly memory: number;
   readonly heap: number;
   readonly files: number;
+  readonly sockets: number;
 }
 
 /**
@@ -55,11 +56,24 @@ export async function sampled(
       seconds: seconds(),
       memory: server.rss() / MIB,
       heap: figure('nodejs_heap_size_used_bytes') / MIB,
-      files: readdirSync(`/proc/${server.pid}/fd`).length,
+      ...filesOf(server.pid),
     });
     await pause(SAMPLE_MS);
   }
   return taken;
+}
+
+function filesOf(pid: number): Pick<Sample, 'files' | 'sockets'> {
+  const folder = `/proc/${pid}/fd`;
+  const all = readdirSync(folder);
+  const isSocket = (name: string) => {
+    try {
+      return readlinkSync(join(folder, name)).startsWith('socket:');
+    } catch {
+      return false; // closed since it was listed
+    }
+  };
+  return { files: all.length, sockets: all.filter(isSocket).length };
 }
 
 /** Draws the memory of a server. `name` begins its file and its title. */
@@ -98,22 +112,27 @@ const MOST_MIB = 400;
 
 /**
  * Asserts that memory of a server is bounded, that the heap of one that collects its garbage all the time is flat, and that it
- * has no more files at rest than the least once it had warmed up. Returns what it held, in words.
+ * has no more files at rest than once it had warmed up. Pools of connections begin anew with each primary, so their sockets
+ * are as many as they were at any time of the first half. Returns what it held, in words.
  */
 export function assertBounded(name: string, all: readonly Sample[], rest: readonly Sample[]): string {
   const begin = WARM * (all.at(-1)?.seconds ?? 0);
   const taken = all.filter((one) => one.seconds > begin);
   const memory = [...taken, ...rest].map((one) => one.memory);
-  const files = Math.min(...taken.map((one) => one.files));
-  const filesAtRest = Math.min(...rest.map((one) => one.files));
+  const others = ({ files, sockets }: Sample) => files - sockets;
+  const files = Math.min(...taken.map(others));
+  const filesAtRest = Math.min(...rest.map(others));
+  const sockets = Math.max(...taken.slice(0, taken.length / 2).map((one) => one.sockets));
+  const socketsAtRest = Math.min(...rest.map((one) => one.sockets));
   const most = Math.max(...memory);
   const heap = Math.min(...taken.map((one) => one.heap));
   const more = growth(taken, (one) => one.heap);
   assert.ok(most < MOST_MIB, `memory of ${name}: ${most} MiB`);
   assert.ok(more < Math.max(8, 0.1 * heap), `the heap of ${name} grows by ${more} MiB from ${heap}`);
-  assert.ok(filesAtRest <= files + 5, `files of ${name}: ${files}, then ${filesAtRest}`);
+  assert.ok(filesAtRest <= files + 2, `files of ${name}: ${files}, then ${filesAtRest}`);
+  assert.ok(socketsAtRest <= sockets, `sockets of ${name}: ${sockets}, then ${socketsAtRest}`);
   return (
     `${name}: memory ${Math.min(...memory).toFixed(0)} to ${most.toFixed(0)} MiB, its heap at least ${heap.toFixed(0)} MiB and its ` +
-    `floor growing by ${more.toFixed(1)} MiB, files at least ${files}, ${filesAtRest} at rest`
+    `floor growing by ${more.toFixed(1)} MiB, files at least ${files}, ${filesAtRest} at rest, sockets up to ${sockets}, ${socketsAtRest} at rest`
   );
 }

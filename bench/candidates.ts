@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Program } from './process.ts';
 
@@ -20,11 +21,18 @@ interface Candidate {
   readonly upstream?: true;
 }
 
+/** The variables of glibc that the image sets. Other variables of the image are no settings of the server. */
+const OF_IMAGE = Object.fromEntries(
+  [...readFileSync(join(HERE, '../Dockerfile'), 'utf8').matchAll(/\b(MALLOC_\w+)=(\d+)/g)].map(
+    ([, name = '', value = '']) => [name, value],
+  ),
+);
 /**
  * Limits on clients are off, which would stop a load that comes from one address, and so is the guard that refuses
- * requests to a server that is too busy.
+ * requests to a server that is too busy. malloc is set as in the image.
  */
 const UNLIMITED = {
+  ...OF_IMAGE,
   PORT: '0',
   SAMPLE: 'off',
   LOG_LEVEL: 'info',

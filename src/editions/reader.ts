@@ -113,14 +113,16 @@ export class EditionReader {
   async #drain(until: FeedPlace | null): Promise<void> {
     const { feed, identity, signal, ranges, delta } = this.#options;
     const end = performance.now() + DRAIN_MS;
+    let waitMs = 0; // what has come by now is there without a wait
     while (!until || !feed.reaches(this.#place, until)) {
-      const size = { most: KEYS_A_READ, waitMs: until ? WAIT_MS : 0 };
+      const size = { most: KEYS_A_READ, waitMs };
       const { keys, next, isUpToDate } = await feed.read(this.#place, size, identity, signal);
       for (const key of keys) {
         ranges.mark(key);
         delta?.changed(key);
       }
       this.#place = next;
+      waitMs = until && keys.length === 0 ? WAIT_MS : 0;
       if (isUpToDate || (!until && performance.now() > end)) return; // a place that nothing follows may be before the state's
     }
   }

@@ -31,11 +31,13 @@ export async function withoutChanges(
   state.release();
   if (state.identity !== identity) return null;
   let next = first.next;
+  let waitMs = 0; // what has come by now is there without a wait
   while (!feed.reaches(next, state.place)) {
-    const read = await feed.read(next, { ...SIZE, waitMs: WAIT_MS }, identity, signal);
+    const read = await feed.read(next, { ...SIZE, waitMs }, identity, signal);
     if (read.keys.length > 0) return null;
     if (read.isUpToDate) break; // a place that nothing follows may be before the state's
     next = read.next;
+    waitMs = WAIT_MS;
   }
   return { place: state.place, at };
 }

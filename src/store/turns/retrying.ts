@@ -35,7 +35,7 @@ export function retrying({
     const end = now() + retryMs + waitMs;
     for (let wait = FIRST_PAUSE_MS; ; wait = Math.min(2 * wait, LONGEST_PAUSE_MS)) {
       try {
-        return await withDeadline(end - now(), signal, ask);
+        return await withDeadline(Math.max(0, end - now()), signal, ask); // a pause may last longer than it was asked to
       } catch (error) {
         if (!isUnavailable(error) || now() + wait >= end) throw error;
       }

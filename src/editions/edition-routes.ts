@@ -51,6 +51,10 @@ export function editionRoutes({ resource, editions }: EditionRoutesOptions) {
   const assertReads = (client: Client): void => {
     if (!isPublic) assertWhole(resource, client);
   };
+  const shown = (answers: Record<number, Answer>): Record<number, Answer> =>
+    Object.fromEntries(
+      Object.entries(answers).map(([status, answer]) => [status, { ...answer, isShared: isPublic }]),
+    );
   const caching = (how: string): Reply['headers'] => ({
     'cache-control': `${isPublic ? 'public' : 'private'}, ${how}`,
   });
@@ -75,7 +79,7 @@ export function editionRoutes({ resource, editions }: EditionRoutesOptions) {
       description:
         'It names the files that have all rows of one time, and the cursor from which changes follow. Its tag is of its bytes: a head of the same rows may have a later cursor.',
       headers: ['If-None-Match'],
-      answers: headAnswers('The head', 'this head'),
+      answers: shown(headAnswers('The head', 'this head')),
       problems: ['not-ready', 'changes-unsupported', ...PROBLEMS],
       handler: async ({ request, client }) => {
         assertReads(client);
@@ -93,7 +97,7 @@ export function editionRoutes({ resource, editions }: EditionRoutesOptions) {
       summary: `Get the head of an edition of ${name} that is kept`,
       parameters: { name: { type: 'string', minLength: 1, description: 'the name of the edition' } },
       headers: ['If-None-Match'],
-      answers: headAnswers('The head, as it was first published', 'this head'),
+      answers: shown(headAnswers('The head, as it was first published', 'this head')),
       problems: ['not-found', 'invalid-url', 'insufficient-storage', ...PROBLEMS],
       handler: async ({ client, parameters: { name: edition = '' } }) => {
         assertReads(client);
@@ -114,7 +118,7 @@ export function editionRoutes({ resource, editions }: EditionRoutesOptions) {
         'A chunk, a delta or an index file. Its name has the SHA-256 of its rows, lines or bytes, and says how it is compressed: there is no Content-Encoding.',
       parameters: { file: { type: 'string', minLength: 1, description: 'the name of the file' } },
       headers: ['Range', 'If-Range', 'If-None-Match'],
-      answers: {
+      answers: shown({
         200: {
           description: 'The whole file',
           headers: HEADERS,
@@ -128,7 +132,7 @@ export function editionRoutes({ resource, editions }: EditionRoutesOptions) {
           content: OF_ROWS,
         },
         304: notModified('this file'),
-      },
+      }),
       problems: [
         ...(['not-found', 'invalid-url', 'range-not-satisfiable'] as const),
         ...(['insufficient-storage', 'too-many-streams'] as const),

@@ -76,7 +76,7 @@ export interface Reply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Body;
-  /** Clients get it with any key and without one: it does not vary with that. */
+  /** Clients get it with any key and without one, from any cache: it does not vary with that, and says nothing of a client. */
   readonly isShared?: true;
   /** Called once, when the answer is complete or will never be. Must not throw. */
   readonly settled?: (ending: Ending) => void;

@@ -110,7 +110,7 @@ export class Responder {
       'x-request-id': requestId,
       'x-content-type-options': 'nosniff',
       ...mounted(encoded.headers, request.notes.mount),
-      ...admission.headers,
+      ...(!encoded.isShared && admission.headers),
       ...varyOf(encoded, client, request),
       ...(isFiltered(client, found) && { 'filtered-by-key': 'true' }),
     };

@@ -85,6 +85,8 @@ export interface Answer {
   readonly headers?: readonly (keyof typeof RESPONSE_HEADERS)[];
   /** Headers that the answer has usually, but not always. */
   readonly sometimes?: readonly (keyof typeof RESPONSE_HEADERS)[];
+  /** Any cache may give it to anybody (see Reply.isShared): it does not say what one client has left. */
+  readonly isShared?: boolean;
   /** By media type. Missing: the answer has no body. */
   readonly content?: Readonly<Record<string, Content>>;
 }

@@ -107,12 +107,16 @@ function requestBody({ types, schema, example }: RouteBody, components: Componen
 }
 
 function responses(route: Route, options: DocumentOptions, components: Components): Schema {
-  const common = Object.keys({ ...COMMON_HEADERS, ...(options.limited && LIMIT_HEADERS) });
+  const ofAll = Object.keys(COMMON_HEADERS);
+  const common = options.limited ? [...ofAll, ...Object.keys(LIMIT_HEADERS)] : ofAll;
   const found: Record<number, Schema> = {};
   for (const [status, answer] of Object.entries(route.answers))
     found[Number(status)] = {
       description: answer.description,
-      headers: { ...headers([...common, ...(answer.headers ?? [])]), ...optional(answer.sometimes ?? []) },
+      headers: {
+        ...headers([...(answer.isShared ? ofAll : common), ...(answer.headers ?? [])]),
+        ...optional(answer.sometimes ?? []),
+      },
       ...(answer.content && { content: contents(answer.content, components) }),
     };
   for (const [status, codes] of problemsByStatus(route, options)) {

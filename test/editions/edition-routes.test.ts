@@ -170,6 +170,11 @@ test('only a public resource is for caches that many share, for all alike and wi
   ] as const) {
     const { headers, vary } = await open.ask(path);
     assert.deepEqual([headers['cache-control'], vary], [how, '']);
+    // What one client has left is nothing that a cache may tell another one.
+    for (const limit of ['ratelimit', 'ratelimit-policy']) assert.ok(!(limit in headers), limit);
+    const { etag = '' } = headers;
+    const same = await open.ask(path, { headers: { 'if-none-match': etag } });
+    assert.deepEqual([same.status, 'ratelimit' in same.headers], [304, false]);
   }
   const access = open
     .routes()
@@ -183,7 +188,8 @@ test('only a public resource is for caches that many share, for all alike and wi
   ]);
   const { ask, now } = await opened(t);
   now.newest = { head: HEAD };
-  assert.equal((await ask('/items/edition')).vary, 'Authorization');
+  const own = await ask('/items/edition');
+  assert.deepEqual([own.vary, own.headers.ratelimit], ['Authorization', 'x']);
 });
 
 test('a key needs the right to stream the whole resource, and every field that it shows', async (t) => {

@@ -33,6 +33,14 @@ export interface BuilderOptions {
   readonly walkMs?: number;
 }
 
+/** An attempt of the holder of a lease. */
+interface Held {
+  readonly token: string;
+  /** Throws when the lease is over, or the server stops. */
+  readonly assertHeld: () => void;
+  readonly stop: AbortSignal;
+}
+
 /** A resource with editions. */
 export interface EditionSource {
   readonly resource: Resource;
@@ -92,15 +100,16 @@ export class EditionBuilder {
       signal.throwIfAborted();
       beat.assertHeld();
     };
+    const held = { token, assertHeld, stop };
     try {
-      if (record.head && !record.isPublished) await this.#publish(source, record, token, assertHeld);
+      if (record.head && !record.isPublished) await this.#publish(source, record, held);
       const built = await this.#build(source, record, signal, attempt);
       attempt.walk = null;
       assertHeld();
       const committed = await records.advance(name, token, (one) => commit(one, built, source, now()));
       meter.note(name, committed);
       if (!built.isSame) await new EditionFiles(this.#options.objects, name).saveWork(null);
-      await this.#publish(source, committed, token, assertHeld, built.isSame);
+      await this.#publish(source, committed, held, built.isSame);
       await beat.end();
       const over = await records.advance(name, token, (one) => ({
         ...ended(one, now() - began),
@@ -144,15 +153,17 @@ export class EditionBuilder {
   async #publish(
     source: EditionSource,
     record: EditionRecord,
-    token: string,
-    assertHeld: () => void,
+    { token, assertHeld, stop }: Held,
     isSame = false,
   ): Promise<void> {
     const { objects, records, now } = this.#options;
     const { name } = source.resource;
     if (!record.head) return;
     const options = { objects, resource: name, now, assertHeld };
-    await publishHead(record.head, options);
+    await publishHead(record.head, {
+      ...options,
+      newest: async () => (await records.get(name, stop)).head,
+    });
     if (!isSame) await this.#tables.publish(record, new EditionFiles(objects, name));
     if (now() - (this.#sweptAt.get(name) ?? -Infinity) >= SWEEP_MS) {
       this.#sweptAt.set(name, now());

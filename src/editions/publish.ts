@@ -14,13 +14,25 @@ interface PublishOptions {
   readonly assertHeld: () => void;
 }
 
-/** Puts the newest head where readers find it. */
+interface PublishHeadOptions extends PublishOptions {
+  /** The head of the record. */
+  readonly newest: () => Promise<EditionHead | null>;
+}
+
+/**
+ * Puts the newest head where readers find it. A put may take longer than the lease, and then end behind that of the next
+ * builder: so whoever has put a head looks whether it is still the newest, and else puts that one.
+ */
 export async function publishHead(
   head: EditionHead,
-  { objects, resource, assertHeld }: PublishOptions,
+  { objects, resource, assertHeld, newest }: PublishHeadOptions,
 ): Promise<void> {
   assertHeld();
-  await objects.put(`${resource}/edition.json`, Buffer.from(JSON.stringify(head)));
+  let there = '';
+  for (let text = JSON.stringify(head); text !== there; text = JSON.stringify((await newest()) ?? head)) {
+    await objects.put(`${resource}/edition.json`, Buffer.from(text));
+    there = text;
+  }
 }
 
 /**

@@ -285,6 +285,27 @@ onStores(
     });
 
     testStore(
+      'a put of a head that ends behind that of the next builder leaves the newer head',
+      async ({ objects, items, maker, other }) => {
+        await maker.make();
+        await items.insert([row(100, 'new')], 'fail');
+        let own = '';
+        objects.before = async (path) => {
+          if (path !== 'items/edition.json') return;
+          objects.before = () => undefined;
+          await items.insert([row(101, 'newer')], 'fail');
+          other.time = maker.time + HOUR_MS;
+          await other.make();
+          own = JSON.stringify(await other.head());
+        };
+        await maker.make();
+        const published = objects.all.get('items/edition.json');
+        assert.equal(Buffer.from(published?.bytes ?? []).toString(), own);
+        assert.match(own, /"rows":102/);
+      },
+    );
+
+    testStore(
       'files go an hour after the last edition that names them, and never those of kept ones',
       async ({ objects, items, maker }) => {
         objects.now = () => maker.time;

@@ -6,6 +6,7 @@ import { Findings } from '../terminal/findings.ts';
 import { quoted } from '../terminal/text.ts';
 import { CHANGE_CHECKS } from './changes.ts';
 import type { Check } from './check.ts';
+import { EDITION_CHECKS } from './editions.ts';
 import { Broken, Unseen } from './verdicts.ts';
 import { PAGE_CHECKS } from './pages.ts';
 import { REFUSAL_CHECKS } from './refusals.ts';
@@ -28,7 +29,13 @@ at most 25,000 rows at a time. What fails is looked at again: ask while few rows
 Exit codes: 0 no FAIL, 1 a FAIL or the server does not answer, 2 wrong usage.
 `;
 
-const CHECKS: readonly Check[] = [...STREAM_CHECKS, ...PAGE_CHECKS, ...REFUSAL_CHECKS, ...CHANGE_CHECKS];
+const CHECKS: readonly Check[] = [
+  ...STREAM_CHECKS,
+  ...PAGE_CHECKS,
+  ...REFUSAL_CHECKS,
+  ...CHANGE_CHECKS,
+  ...EDITION_CHECKS,
+];
 const OPTIONS = { 'key-file': { type: 'string' } } as const;
 
 /** Runs `sluice conform`. Resolves with the exit code. Throws UsageError. */

@@ -3,9 +3,12 @@ import { writeFile } from 'node:fs/promises';
 import { createServer, request, type IncomingHttpHeaders } from 'node:http';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { runConform } from '../../src/conform/command.ts';
+import { EDITION_CHECKS } from '../../src/conform/editions.ts';
 import { bearer, keyedServer } from '../support/access/keyed.ts';
 import { temporaryFolder } from '../support/directory.ts';
+import { itemEditions, ROWS as ROWS_OF_EDITION } from '../support/editions/edition-server.ts';
 import { listening } from '../support/ports.ts';
 import { STORES, testServer, type StoreName, type TestServer } from '../support/process/server.ts';
 import { Kept } from '../support/pull/pulling.ts';
@@ -42,9 +45,27 @@ for (const store of STORES)
         [
           'skip  a stream goes on behind the cursor of a checkpoint',
           'skip  another key is 401',
+          ...EDITION_CHECKS.map(({ promise }) => `skip  ${promise}`),
           'every promise that was seen holds',
         ],
       );
+    }
+  });
+
+for (const store of STORES)
+  test(`${store}: a server keeps every promise about editions, also behind changes`, async (t) => {
+    const editions = await itemEditions(t, store);
+    if (!editions) return;
+    const { server } = editions;
+    for (const removed of [null, ROWS_OF_EDITION[0]?._id]) {
+      if (removed !== null) await editions.remove(removed);
+      const { code, lines } = await conform(`${server.url}/items`);
+      assert.equal(code, 0, lines.join('\n'));
+      for (const { promise } of EDITION_CHECKS)
+        assert.ok(
+          lines.some((line) => line.startsWith(`ok    ${promise}`)),
+          `${promise}: ${lines.join('\n')}`,
+        );
     }
   });
 
@@ -64,6 +85,7 @@ async function faulty(t: TestContext, real: string, fault: Fault): Promise<strin
     const passed = request(`${real}${url}`, {
       method,
       headers: { ...headers, 'accept-encoding': 'identity' },
+      agent: false, // a connection that is used again may end meanwhile
     });
     passed.on('response', (came) => {
       const status = came.statusCode ?? 0;
@@ -76,11 +98,11 @@ async function faulty(t: TestContext, real: string, fault: Fault): Promise<strin
       const pieces: Buffer[] = [];
       came.on('data', (piece: Buffer) => pieces.push(piece));
       came.on('end', () => {
-        const sent: Sent = { status, headers: came.headers, text: Buffer.concat(pieces).toString() };
+        const sent: Sent = { status, headers: came.headers, text: Buffer.concat(pieces).toString('latin1') };
         fault(url, sent, headers);
         delete sent.headers['content-length'];
         delete sent.headers['transfer-encoding'];
-        answer.writeHead(sent.status, sent.headers).end(sent.text);
+        answer.writeHead(sent.status, sent.headers).end(sent.text, 'latin1');
       });
     });
     passed.on('error', () => answer.destroy());
@@ -215,11 +237,83 @@ const FAULTS: Readonly<Record<string, readonly [Fault, promise: string]>> = {
   ],
 };
 
+const isChunk = (path: string) => path.endsWith('.ndjson.gz');
+
+/** Faults of a server with editions. */
+const EDITION_FAULTS: typeof FAULTS = {
+  'a chunk of other rows': [
+    (path, sent) => {
+      if (isChunk(path) && sent.status === 200) sent.text = gzipSync('{"id":"other"}\n').toString('latin1');
+    },
+    'an edition and its files are what their names say',
+  ],
+  'a wrong number of rows in the head': [
+    (path, sent) => {
+      if (path === '/items/edition') sent.text = sent.text.replace(/"rows":\d+/, '"rows":7');
+    },
+    'an edition and its files are what their names say',
+  ],
+  'another target in the head': [
+    (path, sent) => {
+      if (path === '/items/edition') sent.text = sent.text.replace(/"target":\d+/, '"target":5000');
+    },
+    'chunks end where the rule says',
+  ],
+  'a row that is in no edition': [
+    (path, sent) => {
+      if (isStream(path)) sent.text = sent.text.replace(/\{"id":[^\n]*\n/, '');
+    },
+    'a stream proves its rows, each once',
+  ],
+  'an edition of other rows': [
+    (path, sent) => {
+      if (path.startsWith('/items/changes?since='))
+        sent.text = sent.text.replace(/^.*"removed".*\n/m, '').replaceAll('"removed":1', '"removed":0');
+    },
+    'an edition has the rows of the stream',
+  ],
+  'a head without 304': [
+    (path, sent) => {
+      if (path === '/items/edition' && sent.status === 304) Object.assign(sent, { status: 200, text: '{}' });
+    },
+    'the head of an edition has an ETag, and an unchanged one is 304',
+  ],
+  'a file that caches ask for again': [
+    (path, sent) => {
+      if (isChunk(path)) sent.headers['cache-control'] = 'no-cache';
+    },
+    'files of editions never change, and are sent in ranges',
+  ],
+  'a range that is the whole file': [
+    (path, sent) => {
+      if (isChunk(path) && sent.status === 206) sent.status = 200;
+    },
+    'files of editions never change, and are sent in ranges',
+  ],
+  'a head for any name': [
+    (path, sent) => {
+      if (path.includes('/edition/000')) sent.status = 200;
+    },
+    'an edition is found by its name, and another name is 404',
+  ],
+};
+
+test('a server whose editions have one fault is told of it', async (t) => {
+  const editions = await itemEditions(t, 'sqlite');
+  assert.ok(editions);
+  await editions.remove(ROWS_OF_EDITION[0]?._id);
+  await assertTold(t, editions.server.url, EDITION_FAULTS);
+});
+
 test('a server with one fault is told of it', async (t) => {
   const server = await filled(t, 'sqlite');
   assert.ok(server);
-  const told = Object.entries(FAULTS).map(async ([what, [fault, promise]]) => {
-    const { code, lines } = await conform(`${await faulty(t, server.url, fault)}/items`);
+  await assertTold(t, server.url, FAULTS);
+});
+
+async function assertTold(t: TestContext, url: string, faults: typeof FAULTS): Promise<void> {
+  const told = Object.entries(faults).map(async ([what, [fault, promise]]) => {
+    const { code, lines } = await conform(`${await faulty(t, url, fault)}/items`);
     const failed = lines
       .filter((line) => line.startsWith('FAIL  '))
       .map((line) => line.slice(6).split(' - ')[0]);
@@ -228,7 +322,7 @@ test('a server with one fault is told of it', async (t) => {
     assert.match(lines.at(-1) ?? '', /^promises that do not hold: \d+$/, what);
   });
   await Promise.all(told);
-});
+}
 
 test('a key opens the rows, and another one is refused', async (t) => {
   const server = await keyedServer(t, 'sqlite', [{ name: 'ada' }], []);

@@ -30,6 +30,7 @@ export function editions(): Scenario[] {
       name: 'edition-readers',
       shows: '1,000 readers of an edition behind the cache of nginx, against 1,000 streams',
       readers: 1_000,
+      scale: 0.05, // a thousand streams of a million items are a quarter of a terabyte
       on: { sqlite: ['sluice'] },
     },
   ];

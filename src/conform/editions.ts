@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { reasonOf } from '../base/error-reason.ts';
 import { Cutter } from '../base/edition/cut.ts';
 import type { ChunkEntry, EditionHead, IndexEntry } from '../base/edition/head.ts';
 import { chunkFile, indexFile } from '../base/edition/names.ts';
@@ -7,6 +7,7 @@ import { sha256 } from '../pull/edition/edition-run.ts';
 import { EditionSum } from '../pull/edition/edition-sum.ts';
 import { headIn, indexIn, isOfEntry } from '../pull/edition/read-head.ts';
 import { crc32 } from '../pipeline/crc32.ts';
+import { decompress } from '../pull/http.ts';
 import { CHANGE_BEGINNINGS, LineReader, REMOVAL_BEGINNING } from '../pull/lines.ts';
 import { jsonIn } from '../pull/retry.ts';
 import { ask, expectStatus, objectIn, type Answer, type Question } from './asking.ts';
@@ -20,10 +21,11 @@ const MOST_BYTES = 64 * 1024 * 1024;
 const MOST_CHUNK = 4 * MOST_BYTES;
 const RANGE_END = 9;
 const NO_EDITION = '0'.repeat(64);
-const DECODERS: Readonly<Record<string, (bytes: Uint8Array) => Uint8Array>> = {
-  'ndjson.gz': (bytes) => gunzipSync(bytes, { maxOutputLength: MOST_CHUNK }),
-  'ndjson.br': (bytes) => brotliDecompressSync(bytes, { maxOutputLength: MOST_CHUNK }),
-  ndjson: (bytes) => bytes,
+/** The formats that are read, and their codings. */
+const CODINGS: Readonly<Record<string, 'gz' | 'br' | null>> = {
+  'ndjson.gz': 'gz',
+  'ndjson.br': 'br',
+  ndjson: null,
 };
 
 /** The newest edition of a resource. */
@@ -70,7 +72,7 @@ class Edition {
   }
 
   get format(): string {
-    const format = this.head.formats.find((one) => one in DECODERS);
+    const format = this.head.formats.find((one) => one in CODINGS);
     if (format === undefined) throw new Unseen('the edition has no chunks of NDJSON');
     return format;
   }
@@ -80,7 +82,7 @@ class Edition {
     const { format } = this;
     const answer = await this.#whole(chunkFile(name, format));
     expectSame(`the length of ${answer.asked}`, answer.body.length, sizes[format]);
-    const text = decoded(answer, format);
+    const text = await decoded(answer, format);
     expectSame(`the SHA-256 of the rows of ${answer.asked}`, digestOf(text), name);
     expectSame(`the number of bytes in ${answer.asked}`, text.length, bytes);
     expectSame(`the CRC-32 of ${answer.asked}`, crc32(text).toString(16).padStart(8, '0'), crc);
@@ -112,11 +114,13 @@ function digestOf(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
-function decoded({ asked, body }: Answer, format: string): Buffer {
+async function decoded({ asked, body }: Answer, format: string): Promise<Buffer> {
+  const coding = CODINGS[format] ?? null;
+  if (coding === null) return body;
   try {
-    return Buffer.from(DECODERS[format]?.(body) ?? body);
+    return await decompress(body, coding, MOST_CHUNK);
   } catch (error) {
-    throw new Broken(`${asked} is no ${format}: ${(error as Error).message}`);
+    throw new Broken(`${asked}: ${reasonOf(error)}`);
   }
 }
 

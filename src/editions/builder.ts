@@ -34,7 +34,7 @@ export interface BuilderOptions {
 }
 
 /** An attempt of the holder of a lease. */
-interface Held {
+interface HeldLease {
   readonly token: string;
   /** Throws when the lease is over, or the server stops. */
   readonly assertHeld: () => void;
@@ -153,7 +153,7 @@ export class EditionBuilder {
   async #publish(
     source: EditionSource,
     record: EditionRecord,
-    { token, assertHeld, stop }: Held,
+    { token, assertHeld, stop }: HeldLease,
     isSame = false,
   ): Promise<void> {
     const { objects, records, now } = this.#options;

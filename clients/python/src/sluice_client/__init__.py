@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from os import PathLike
 from typing import Any
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 from ._changes import Change, Changes, changes_since
 from ._edition import Edition

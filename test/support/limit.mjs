@@ -1,4 +1,4 @@
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, readdirSync, readFileSync } from 'node:fs';
 
 /**
  * Loaded before each test file: one that does not end, as something it left open keeps it alive, fails and says what that
@@ -9,6 +9,7 @@ if (process.env.NODE_TEST_CONTEXT && process.env.TEST_FILE_LIMIT_MS) {
   setTimeout(() => {
     const open = process.getActiveResourcesInfo().join(', ');
     process.stderr.write(`${process.argv[1]} did not end within ${limit} ms; open: ${open}\n`);
+    killChildren();
     process.exit(1);
   }, limit).unref();
 }
@@ -22,4 +23,16 @@ if (process.env.NODE_TEST_CONTEXT && process.env.TEST_FAILED_LIST && process.arg
   process.on('exit', (code) => {
     if (code !== 0) appendFileSync(list, `${process.argv[1]}\n`);
   });
+}
+
+/** One that is left would hold the output of the file open, and the runner waits for its end. Without /proc it may be left. */
+function killChildren() {
+  const pids = process.platform === 'linux' ? readdirSync('/proc').filter((name) => /^\d+$/.test(name)) : [];
+  for (const pid of pids)
+    try {
+      const [, parent] = /\) \w (\d+) /.exec(readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? [];
+      if (Number(parent) === process.pid) process.kill(Number(pid), 'SIGKILL');
+    } catch {
+      // It has ended meanwhile.
+    }
 }

@@ -59,6 +59,9 @@ const mongod = process.env.MONGODB_URI ? null : await startSharedMongod(given.in
 const folder = await mkdtemp(join(tmpdir(), 'sluice-run-'));
 const failedList = join(folder, 'failed');
 
+/** Aborted when somebody ends the tests: then none run again. */
+const stopped = new AbortController();
+
 /** Runs these test files, and gives the exit code of the runner. Files with failed tests are added to `failedList`. */
 async function run(chosen: readonly string[], concurrency: number): Promise<number> {
   const child = spawn(
@@ -87,7 +90,10 @@ async function run(chosen: readonly string[], concurrency: number): Promise<numb
   );
   // A terminal sends its signals to the runner as well. A signal sent to this process alone is passed on, and
   // the mongod is then stopped.
-  const passOn = (signal: NodeJS.Signals) => child.kill(signal);
+  const passOn = (signal: NodeJS.Signals) => {
+    stopped.abort();
+    child.kill(signal);
+  };
   process.on('SIGINT', passOn).on('SIGTERM', passOn);
   const [code] = (await once(child, 'exit')) as [number | null];
   process.off('SIGINT', passOn).off('SIGTERM', passOn);
@@ -95,7 +101,7 @@ async function run(chosen: readonly string[], concurrency: number): Promise<numb
 }
 
 let code = await run(files, availableParallelism() + (given.includes('--slow') ? 2 : 1)); // slow tests often wait
-if (code !== 0 && given.includes('--again')) {
+if (code !== 0 && given.includes('--again') && !stopped.signal.aborted) {
   const failed = existsSync(failedList) ? readFileSync(failedList, 'utf8').trimEnd().split('\n') : [];
   if (failed.length > 0 && failed.length <= MOST_AGAIN) {
     const names = failed.map((path) => relative(ROOT, path));

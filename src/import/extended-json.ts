@@ -1,5 +1,4 @@
 import { exactDate } from '../input/dates.ts';
-import { BSON_TYPE } from '../store/values/bson-types.ts';
 import {
   Binary,
   BSON,
@@ -27,10 +26,6 @@ type Members = Readonly<Record<string, unknown>>;
 const ISO_TIME = /^(?:\d{4}|[+-]\d{6})-\d\d-\d\dT\d\d:\d\d.*(?:Z|[+-]\d\d:?\d\d)$/;
 const UINT32 = 2 ** 32;
 const UUID_BYTES = 16;
-/** The most frequent values, as mongoexport writes them: an ObjectId, or a time in UTC on a day that each month has. */
-const COMMON =
-  /^\{"\$(?:oid":"([0-9a-fA-F]{24})|date":"(\d{4}-\d\d-(?:[01]\d|2[0-8])T(?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d{3})?Z))"\}/;
-const LONGEST_COMMON = '{"$date":"0000-00-00T00:00:00.000Z"}'.length;
 
 /**
  * Extended JSON (v2, canonical and relaxed), as mongoexport writes it, by the names of an object in their order. The
@@ -91,23 +86,6 @@ export function writeExtended(writer: DocumentWriter, name: Uint8Array, offset: 
     if (!(error instanceof Error)) throw error;
     throw new BadRow(`${quoted(text())} is not a valid Extended JSON value`);
   }
-}
-
-/**
- * Writes the value at an index of a row when it is one of the most frequent: `{"$oid":...}`, or `{"$date":...}` with a
- * time, without blanks. Returns the index behind it, or the same index for any other value.
- */
-export function writeCommonType(writer: DocumentWriter, name: Uint8Array, row: Buffer, at: number): number {
-  const [all = '', id, time] = COMMON.exec(row.toString('latin1', at, at + LONGEST_COMMON)) ?? [];
-  if (time !== undefined) {
-    const milliseconds = Date.parse(time);
-    if (Number.isNaN(milliseconds)) return at;
-    writer.date(name, milliseconds);
-  } else if (id !== undefined) {
-    writer.element(BSON_TYPE.objectId, name);
-    writer.put(Buffer.from(id, 'hex'));
-  }
-  return at + all.length;
 }
 
 /** The members of an object that has exactly these names. */

@@ -171,3 +171,20 @@ test('a load that fails leaves an empty store, which can be loaded again', async
   await assertWhole(items, rows);
   assertClean(directory, 200);
 });
+
+test('rows that come in order of their ids at first and then not, some of them twice, are all in order in the end', async (t) => {
+  const directory = await temporaryFolder(t);
+  const items = await openIn(t, directory);
+  // Five of them are more than a transaction takes.
+  const filler = 'x'.repeat(2 * 1024 * 1024);
+  const rows = Array.from({ length: 15 }, (_, n) => makeItem(`id ${n + 10}`, 'b', new Int32(n), filler));
+  const fill = startFill(items, { onConflict: 'skip' });
+  fill.add(bytesOf(rows.slice(5, 10)));
+  fill.add(bytesOf(rows.slice(10)));
+  fill.add(bytesOf([...rows.slice(0, 5), ...rows.slice(9, 11)]));
+  fill.end();
+  await fill.done;
+  assert.deepEqual(fill.result, { written: 15, skipped: 2 });
+  await assertWhole(items, rows);
+  assertClean(directory, 15);
+});

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { documentIn } from '../../../src/store/sqlite/file/checked-rows.ts';
 import { bytesIn, Connection } from '../../../src/store/sqlite/file/connection.ts';
+import { Maintenance } from '../../../src/store/sqlite/file/maintenance.ts';
 import { keyRow } from '../../../src/store/sqlite/file/keyed.ts';
 import { BSON } from '../../../src/store/values/bson.ts';
 import { PendingRows } from '../../../src/store/sqlite/write/pending-rows.ts';
@@ -14,8 +15,13 @@ const INDEXES = [['of', 'array'], ['array']].map((paths, at) => ({ number: at + 
 const COLUMNS = ['n', 'k', 'd', 'i1', 'i2'];
 
 test('rows that wait are inserted as they were added, with their numbers and without what is missing, and once', async (t) => {
-  const connection = new Connection(join(await temporaryFolder(t), 'rows.db'));
-  t.after(() => connection.close());
+  const path = join(await temporaryFolder(t), 'rows.db');
+  const connection = new Connection(path);
+  const maintenance = new Maintenance(path);
+  t.after(async () => {
+    await maintenance.close();
+    connection.close();
+  });
   connection.exec(
     'create table rows(n integer primary key, k blob not null, d blob not null, i1 blob, i2 blob)',
   );
@@ -44,7 +50,7 @@ test('rows that wait are inserted as they were added, with their numbers and wit
     assert.equal(Buffer.compare(rows.firstKey, some[0]?.k ?? assert.fail()), 0);
     assert.equal(Buffer.compare(rows.lastKey, some.at(-1)?.k ?? assert.fail()), 0);
     assert.equal(rows.rows, half === 0 ? 30 : 15);
-    connection.transaction(() => rows.insertInto(connection, 'rows', COLUMNS));
+    await maintenance.insert('rows', COLUMNS, rows.packed());
   }
   const found = connection.all('select * from rows order by n').map((row) => ({
     n: row.n,

@@ -7,6 +7,23 @@ import { retryBusy } from './errors.ts';
 
 const THREAD = asset('store/sqlite/file/worker.mjs');
 
+/** Rows that lie one behind the other, as they go to a thread. */
+export interface PackedRows {
+  readonly numbers: Float64Array;
+  readonly keys: Uint8Array;
+  /** Where each key ends: of each row its own, then those in the indexes. An empty one is null. */
+  readonly keyEnds: Int32Array;
+  readonly documents: Uint8Array;
+  readonly documentEnds: Int32Array;
+}
+
+/** What the thread is asked: to run statements, to give the rows of a query, or to insert rows. */
+interface Asked {
+  readonly sql: string;
+  readonly values?: readonly SqlValue[];
+  readonly rows?: PackedRows;
+}
+
 /** The rows of a query, or why a statement failed. */
 interface Answer {
   readonly rows?: readonly SqlRow[];
@@ -24,12 +41,17 @@ export class Maintenance {
 
   /** Runs statements. A failure undoes the transaction that they began. To be called when the call before has ended. */
   async run(sql: string): Promise<void> {
-    await retryBusy(() => this.#ask(sql));
+    await retryBusy(() => this.#ask({ sql }));
   }
 
   /** The rows of one query. Its text must not come from a request. */
   query(sql: string, ...values: SqlValue[]): Promise<readonly SqlRow[]> {
-    return retryBusy(() => this.#ask(sql, values));
+    return retryBusy(() => this.#ask({ sql, values }));
+  }
+
+  /** Inserts rows into columns of a table in one transaction: those of the number, the key and the document first. */
+  async insert(table: string, columns: readonly string[], rows: PackedRows): Promise<void> {
+    await retryBusy(() => this.#ask({ sql: `insert into ${table}(${columns.join()})`, rows }));
   }
 
   async close(): Promise<void> {
@@ -39,10 +61,10 @@ export class Maintenance {
     await once(this.#worker, 'exit');
   }
 
-  async #ask(sql: string, values?: readonly SqlValue[]): Promise<readonly SqlRow[]> {
+  async #ask(asked: Asked): Promise<readonly SqlRow[]> {
     const worker = (this.#worker ??= this.#start());
     worker.ref();
-    worker.postMessage({ sql, values });
+    worker.postMessage(asked);
     const [{ rows = [], failure }] = (await once(worker, 'message')) as [Answer];
     worker.unref(); // does not keep the process running
     if (failure) throw withCode(Object.assign(new Error(), failure));

@@ -6,9 +6,10 @@ import { documentAt, documentIn } from '../file/checked-rows.ts';
 import type { Core } from '../core.ts';
 import { diskFull, freeBytes, RESERVE_BYTES } from '../file/errors.ts';
 import type { ImportLease } from './import-lease.ts';
+import type { PackedRows } from '../file/maintenance.ts';
 import { PendingRows } from './pending-rows.ts';
 import { keyOfRow } from '../file/keyed.ts';
-import { columnOf, columnsOf, indexSql, rowsIn, rowsTable } from '../file/layout.ts';
+import { columnOf, columnsOf, indexName, indexSql, rowsIn, rowsTable } from '../file/layout.ts';
 import {
   LARGE_BYTES,
   NEW,
@@ -49,6 +50,7 @@ export class SideLoad {
   /** The last one of the rows that are written or are being written. */
   #lastKey: Key | null = null;
   #isInOrder = true;
+  #hasKeyIndex = false;
   #hasLargeRows = false;
   #writing: Promise<void> = Promise.resolve();
   #failure: { readonly error: unknown } | null = null;
@@ -110,19 +112,43 @@ export class SideLoad {
     this.#rows = this.#others;
     this.#rows.clear();
     this.#others = rows;
-    const { connection, writes } = this.#core;
-    const table = rowsTable(this.#number);
-    const columns = ['n', 'k', 'd', ...columnsOf(this.#collection.indexes)];
-    const write = () => {
-      this.#lease.held();
-      rows.insertInto(connection, table, columns);
-    };
+    const packed = rows.packed();
+    const isInOrder = this.#isInOrder;
     // The next call throws a failure.
-    this.#writing = writes.run(write).catch((error: unknown) => {
-      this.#failure ??= { error };
-    });
+    this.#writing = this.#core.writes
+      .alone(() => this.#insert(packed, isInOrder))
+      .catch((error: unknown) => {
+        this.#failure ??= { error };
+      });
     this.#written += rows.rows;
     this.#bytesInAll += rows.bytes;
+  }
+
+  /** Inserts rows in the thread, so that reading goes on beside on a processor of its own. */
+  async #insert(rows: PackedRows, isInOrder: boolean): Promise<void> {
+    const { connection, file, maintenance, checkpoints } = this.#core;
+    const assertHeld = () => connection.look(() => this.#lease.held());
+    file.checkWritable(false);
+    assertHeld();
+    const columns = ['n', 'k', 'd', ...columnsOf(this.#collection.indexes)];
+    try {
+      await this.#indexKeys(isInOrder);
+      await maintenance.insert(rowsTable(this.#number), columns, rows);
+    } catch (error) {
+      assertHeld(); // the tables go with the lease
+      throw error;
+    }
+    await checkpoints.make();
+  }
+
+  /** Makes or drops the index of the keys. To append to it costs less than to sort, while rows come in order of their keys. */
+  async #indexKeys(isWanted: boolean): Promise<void> {
+    if (this.#hasKeyIndex === isWanted) return;
+    const number = this.#number;
+    await this.#core.maintenance.run(
+      isWanted ? indexSql(number, 'k') : `drop index ${indexName(number, 'k')}`,
+    );
+    this.#hasKeyIndex = isWanted;
   }
 
   /** Sorts rows into new tables: of each id the last for `replace`, else the first. Returns the places of the others. */

@@ -2,11 +2,8 @@ import { KeyWriter } from '../../values/key-writer.ts';
 import type { Key } from '../../values/keys.ts';
 import { StoredRows } from '../file/checked-rows.ts';
 import type { IndexRecord } from '../file/collections.ts';
-import type { Connection, SqlValue } from '../file/connection.ts';
 import { writeKeys, type KeyedRow } from '../file/keyed.ts';
-
-/** A statement of this many rows takes two thirds of the time of as many statements. More of them gain nothing. */
-const ROWS_AT_ONCE = 16;
+import type { PackedRows } from '../file/maintenance.ts';
 
 /**
  * Rows that wait for their transaction. Their keys lie one behind the other in one memory, their documents in another, and
@@ -19,6 +16,8 @@ export class PendingRows {
   /** Where each key ends: of each row its own, then those in the indexes. An empty one is null, because no key is empty. */
   #keyEnds: number[] = [];
   #documentEnds: number[] = [];
+  /** See `packed`. */
+  #shared = new SharedArrayBuffer(0);
   /** Where the own keys of the first and the last row are. */
   #firstEnd = 0;
   #lastFrom = 0;
@@ -69,38 +68,30 @@ export class PendingRows {
     return unusable;
   }
 
-  /** In a transaction: inserts them all. `columns`: of the table, those of the number, the key and the document first. */
-  insertInto(connection: Connection, table: string, columns: readonly string[]): void {
-    const row = `(${columns.map(() => '?').join()})`;
-    // `or fail`: the caller's savepoint undoes a statement that fails. SQLite would write a journal of its own for each.
-    const sqlOf = (rows: number) =>
-      `insert or fail into ${table}(${columns.join()}) values ${Array<string>(rows).fill(row).join()}`;
-    const width = columns.length - 2;
-    const many = sqlOf(ROWS_AT_ONCE);
-    const one = sqlOf(1);
-    let at = 0;
-    for (; at + ROWS_AT_ONCE <= this.rows; at += ROWS_AT_ONCE)
-      connection.run(many, ...this.#values(at, at + ROWS_AT_ONCE, width));
-    for (; at < this.rows; at++) connection.run(one, ...this.#values(at, at + 1, width));
-  }
-
-  /** The values of rows, each of which has `width` keys. */
-  #values(from: number, to: number, width: number): SqlValue[] {
-    const values: SqlValue[] = [];
-    let keyFrom = this.#keyEnds[from * width - 1] ?? 0;
-    let documentFrom = this.#documentEnds[from - 1] ?? 0;
-    for (let row = from; row < to; row++) {
-      values.push(this.#numbers[row] ?? null);
-      for (let key = row * width; key < (row + 1) * width; key++) {
-        const end = this.#keyEnds[key] ?? keyFrom;
-        values.push(end > keyFrom ? this.#keys.between(keyFrom, end) : null);
-        keyFrom = end;
-        if (key > row * width) continue;
-        const documentEnd = this.#documentEnds[row] ?? documentFrom;
-        values.push(this.#documents.between(documentFrom, documentEnd));
-        documentFrom = documentEnd;
-      }
-    }
-    return values;
+  /** Copies them into a memory that a thread may read, until this is called again. */
+  packed(): PackedRows {
+    const { rows } = this;
+    const keys = this.#keys.between(0, this.#keys.at);
+    const documents = this.#documents.between(0, this.#documents.length);
+    const numberBytes = rows * Float64Array.BYTES_PER_ELEMENT;
+    const endBytes = (this.#keyEnds.length + rows) * Int32Array.BYTES_PER_ELEMENT;
+    const needed = numberBytes + endBytes + keys.length + documents.length;
+    if (this.#shared.byteLength < needed) this.#shared = new SharedArrayBuffer(2 * needed);
+    const shared = this.#shared;
+    const keyEnds = new Int32Array(shared, numberBytes, this.#keyEnds.length);
+    const documentEnds = new Int32Array(shared, numberBytes + keyEnds.byteLength, rows);
+    const packed = {
+      numbers: new Float64Array(shared, 0, rows),
+      keyEnds,
+      documentEnds,
+      keys: new Uint8Array(shared, numberBytes + endBytes, keys.length),
+      documents: new Uint8Array(shared, numberBytes + endBytes + keys.length, documents.length),
+    };
+    packed.numbers.set(this.#numbers);
+    keyEnds.set(this.#keyEnds);
+    documentEnds.set(this.#documentEnds);
+    packed.keys.set(keys);
+    packed.documents.set(documents);
+    return packed;
   }
 }

@@ -3,8 +3,10 @@ import { BrokenSource, type SourceRows } from './row.ts';
 import type { Ends } from './sum-row.ts';
 import { countOf } from '../terminal/text.ts';
 
-/** A batch is written when it reaches this many rows or bytes. */
-const BATCH_ROWS = 2_000;
+/** A batch is written when it reaches this many rows or bytes. MongoDB takes 10,000 in two thirds of the time of five times 2,000. */
+const BATCH_ROWS = 10_000;
+/** The same number of a source that may never end: rows wait for it. */
+const ENDLESS_ROWS = 2_000;
 const BATCH_BYTES = 4 * 1024 * 1024;
 /** The number of rows between two calls of `progress` while no batch is written (during a series of bad rows). */
 const PROGRESS_ROWS = 4_096;
@@ -106,10 +108,11 @@ export async function importRows(options: ImportOptions): Promise<ImportResult> 
  * or with the reason of the signal, when the rows that were read before have come.
  */
 async function* batchesOf(
-  { source, signal, progress, onEnd }: ImportOptions,
+  { source, signal, progress, onEnd, isEndless }: ImportOptions,
   count: { -readonly [Name in keyof ImportResult]: number },
   refuse: (at: number, reason: string, of?: string) => void,
 ): AsyncGenerator<readonly FilledRow[], void, undefined> {
+  const most = isEndless ? ENDLESS_ROWS : BATCH_ROWS;
   let batch: FilledRow[] = [];
   let before: readonly FilledRow[] = batch;
   let first: FilledRow | undefined;
@@ -132,7 +135,7 @@ async function* batchesOf(
         }
         batch.push(row);
         bytes += row.item.length;
-        if (batch.length < BATCH_ROWS && bytes < BATCH_BYTES) continue;
+        if (batch.length < most && bytes < BATCH_BYTES) continue;
         yield batch;
         before = batch;
         batch = [];

@@ -51,7 +51,8 @@ export class Maintenance {
 
   /** Inserts rows into columns of a table in one transaction: those of the number, the key and the document first. */
   async insert(table: string, columns: readonly string[], rows: PackedRows): Promise<void> {
-    await retryBusy(() => this.#ask({ sql: `insert into ${table}(${columns.join()})`, rows }));
+    // `or fail`: the transaction is undone as a whole. SQLite would write a journal of its own for each statement.
+    await retryBusy(() => this.#ask({ sql: `insert or fail into ${table}(${columns.join()})`, rows }));
   }
 
   async close(): Promise<void> {

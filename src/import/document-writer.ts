@@ -156,6 +156,13 @@ export class DocumentWriter {
     return this.bytes[this.#start + offset] ?? 0;
   }
 
+  /** The bytes of the value of an element. */
+  valueBytes(offset: number, to: number): number {
+    let nul = this.#start + offset + 1;
+    while (this.bytes[nul] !== 0) nul++;
+    return this.#start + to - nul - 1;
+  }
+
   /** The value of an element as BSON, without its type and name. `to` is the offset behind the element. */
   bytesAt(offset: number, to = this.offset): Uint8Array {
     const element = this.bytes.subarray(this.#start + offset, this.#start + to);

@@ -263,7 +263,7 @@ test('A store that fails gives exit code 1, its message and the number of durabl
   const store = new ImportStore((_, number) => {
     if (number === 3) throw storeUnavailable(new Error('gone'));
   });
-  const { code, text } = await run({ argv: ['--generate', '20000'], store });
+  const { code, text } = await run({ argv: ['--generate', '40000'], store });
   assert.equal(code, 1);
   assert.match(
     text,

@@ -71,10 +71,10 @@ test('An import holds at most three batches in memory and runs two inserts at on
     most = Math.max(most, numbers.taken - settled);
     settled += rows.length;
   });
-  const { written } = await importRows(options(store, numbers.rows(20_000)));
-  assert.equal(written, 20_000);
+  const { written } = await importRows(options(store, numbers.rows(60_000)));
+  assert.equal(written, 60_000);
   assert.equal(store.mostUnderWay, 2);
-  assert.ok(most <= 6_001, `${most} rows were in memory`);
+  assert.ok(most <= 30_001, `${most} rows were in memory`);
 });
 
 test('A batch has a maximum size in bytes', async () => {
@@ -106,7 +106,7 @@ test('A store that fails stops the run with its error and the number of durable 
       await setImmediate();
       if (number === failing) throw down;
     });
-    const error = await stopped(importRows(options(store, new Numbers().rows(10_000))));
+    const error = await stopped(importRows(options(store, new Numbers().rows(60_000))));
     assert.equal(error.cause, down);
     assert.equal(error.result.written, store.size, 'what is said to be durable is what is there');
     assert.ok(store.calls.length <= failing + 1, 'nothing more is sent after the failure');
@@ -129,7 +129,7 @@ test('When the store fails after the source broke, the error of the store is rep
 test('Progress is reported while rows are written and while all rows are bad', async () => {
   const seen: number[] = [];
   const progress = ({ read }: ImportResult) => void seen.push(read);
-  await importRows(options(new ImportStore(), new Numbers().rows(10_000), { progress }));
+  await importRows(options(new ImportStore(), new Numbers().rows(30_000), { progress }));
   assert.ok(seen.length >= 5);
   seen.length = 0;
   const bad = Array.from({ length: 10_000 }, (_, at) => ({ at, problem: 'bad' }));

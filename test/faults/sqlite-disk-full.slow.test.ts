@@ -6,7 +6,6 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { AppError } from '../../src/base/errors.ts';
 import { Double, Int32 } from '../../src/store/values/bson.ts';
 import { FILE } from '../../src/store/sqlite/file/file.ts';
-import type { Store } from '../../src/store/store.ts';
 import { Slots } from '../../src/store/turns/slots.ts';
 import { expectedItems, makeItem, insertItems } from '../support/store/items.ts';
 import type { Item } from '../support/store/items.ts';
@@ -160,9 +159,10 @@ for (const isKilled of [false, true])
       );
     }
     await leaveFree(directory, 0);
-    const opened: unknown = await openDirectory(directory).catch((error: unknown) => error);
-    if (opened instanceof Error) assert.match(opened.message, /free at least [45] MiB more on it/);
-    else await (opened as Store).close();
+    // By another process: a connection that this one closed would move its log when it is collected.
+    const { said: saidWhenFull } = await sluice(['index', 'items', 'price'], { DATA_DIR: directory });
+    t.diagnostic(saidWhenFull);
+    assert.match(saidWhenFull, /free at least [45] MiB more on it|the index exists/);
     await rm(join(directory, 'fill'), { force: true });
     await leaveFree(directory, Math.min(4 * MEBIBYTE + 65_536, await freeIn(directory)));
     const server = await serverOn(t, { DATA_DIR: directory });

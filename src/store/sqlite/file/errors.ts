@@ -68,12 +68,14 @@ export function isDamage(error: unknown): boolean {
  */
 const LOST = /^no such (table|column|index): |^Value is too large to be represented/;
 
-/** Translates an error of SQLite to an AppError. Returns any other error (a programming error) as it is. */
+/** Translates an error of SQLite, or of the mark beside its file, to an AppError. Returns any other error (a programming error) as it is. */
 export function storeFault(error: unknown, directory: string): unknown {
   if (isDamage(error)) return storeDamaged(error);
   const result = resultOf(error);
-  if (result === null) return codeOf(error) === 'ERR_INVALID_STATE' ? storeUnavailable(error) : error;
-  if (result === CODE.full || (result === CODE.io && freeBytes(directory) < FULL_BELOW))
+  const code = codeOf(error);
+  if (result === null && code !== 'ENOSPC')
+    return code === 'ERR_INVALID_STATE' ? storeUnavailable(error) : error;
+  if (result === null || result === CODE.full || (result === CODE.io && freeBytes(directory) < FULL_BELOW))
     return diskFull(directory, 0, error);
   if (result === CODE.readOnly)
     return new AppError('insufficient-storage', 'The file of the store cannot be written.', { cause: error });

@@ -17,9 +17,10 @@ export interface PackedRows {
   readonly documentEnds: Int32Array;
 }
 
-/** What the thread is asked: to run statements, to give the rows of a query, or to insert rows. */
-interface Asked {
+/** What the thread is asked: to run statements, of which one makes an index, to give the rows of a query, or to insert rows. */
+interface Order {
   readonly sql: string;
+  readonly isIndex?: boolean;
   readonly values?: readonly SqlValue[];
   readonly rows?: PackedRows;
 }
@@ -44,6 +45,11 @@ export class Maintenance {
     await retryBusy(() => this.#ask({ sql }));
   }
 
+  /** Runs the statement that makes an index. */
+  async makeIndex(sql: string): Promise<void> {
+    await retryBusy(() => this.#ask({ sql, isIndex: true }));
+  }
+
   /** The rows of one query. Its text must not come from a request. */
   query(sql: string, ...values: SqlValue[]): Promise<readonly SqlRow[]> {
     return retryBusy(() => this.#ask({ sql, values }));
@@ -62,7 +68,7 @@ export class Maintenance {
     await once(this.#worker, 'exit');
   }
 
-  async #ask(asked: Asked): Promise<readonly SqlRow[]> {
+  async #ask(asked: Order): Promise<readonly SqlRow[]> {
     const worker = (this.#worker ??= this.#start());
     worker.ref();
     worker.postMessage(asked);

@@ -7,13 +7,20 @@ import { DatabaseSync } from '@photostructure/sqlite';
 
 /** A statement of this many rows takes two thirds of the time of as many statements. More of them gain nothing. */
 const ROWS_AT_ONCE = 16;
+/** What a transaction changes beyond the cache is written into the log before it ends, and perhaps again. */
+const CACHE_KIBIBYTES = 16 * 1024;
+/**
+ * An index is sorted in runs as large as the cache, each in a second thread while the next one is read. Runs that a processor's
+ * cache can hold take half of the time that larger ones take.
+ */
+const SORT_KIBIBYTES = 2 * 1024;
 
 const db = new DatabaseSync(workerData.path);
 // A statement here may wait for other processes: it does not hold the event loop.
 db.exec('pragma busy_timeout=2000; pragma synchronous=normal; pragma wal_autocheckpoint=0');
-// An index is sorted in runs as large as this cache, each in a second thread while the next one is read. Runs that a
-// processor's cache can hold take half of the time that runs of 16 MiB take.
-db.exec(`pragma journal_size_limit=${64 * 1024 * 1024}; pragma cache_size=-2048; pragma threads=1`);
+db.exec(
+  `pragma journal_size_limit=${64 * 1024 * 1024}; pragma cache_size=-${CACHE_KIBIBYTES}; pragma threads=1`,
+);
 db.exec(`pragma temp_store_directory='${workerData.directory.replaceAll("'", "''")}'`);
 
 parentPort.on('message', (asked) => {
@@ -31,11 +38,21 @@ parentPort.on('message', (asked) => {
   }
 });
 
-function answerTo({ sql, values, rows }) {
+function answerTo({ sql, values, rows, isIndex }) {
   if (rows) insert(sql, rows);
+  else if (isIndex) makeIndex(sql);
   else if (values) return { rows: db.prepare(sql).all(...values) };
   else db.exec(sql); // only `exec` runs several statements
   return {};
+}
+
+function makeIndex(sql) {
+  db.exec(`pragma cache_size=-${SORT_KIBIBYTES}`);
+  try {
+    db.exec(sql);
+  } finally {
+    db.exec(`pragma cache_size=-${CACHE_KIBIBYTES}`);
+  }
 }
 
 /** Inserts packed rows (see PackedRows) in one transaction. `sql`: the statement up to the values. */

@@ -130,7 +130,7 @@ export class Indexes {
       onRows(filled.rows);
       if (filled.whole === null) continue;
       const { number, index } = filled.whole;
-      await writes.alone(() => maintenance.run(indexSql(number, columnOf(index))));
+      await writes.alone(() => maintenance.makeIndex(indexSql(number, columnOf(index))));
       await writes.run(() => {
         const collection = collections.get(this.#name);
         if (collection.number === number) this.#putIndex(collection, index, { builtTo: null });

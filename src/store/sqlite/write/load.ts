@@ -6,7 +6,7 @@ import { documentAt, documentIn } from '../file/checked-rows.ts';
 import type { Core } from '../core.ts';
 import { diskFull, freeBytes, RESERVE_BYTES } from '../file/errors.ts';
 import type { ImportLease } from './import-lease.ts';
-import type { PackedRows } from '../file/maintenance.ts';
+import type { Maintenance, PackedRows } from '../file/maintenance.ts';
 import { PendingRows } from './pending-rows.ts';
 import { keyOfRow } from '../file/keyed.ts';
 import { columnOf, columnsOf, indexName, indexSql, rowsIn, rowsTable } from '../file/layout.ts';
@@ -83,7 +83,7 @@ export class SideLoad {
     const from = this.#number;
     const twice = this.#isInOrder ? [] : await this.#sort();
     for (const column of ['k', ...columnsOf(this.#collection.indexes)])
-      await this.#longStatement(indexSql(this.#number, column));
+      await this.#alone((maintenance) => maintenance.makeIndex(indexSql(this.#number, column)));
     const taken = await this.#core.writes.run(() => this.#publish(this.#written - twice.length, from));
     this.#report([...twice, ...taken]);
   }
@@ -160,8 +160,9 @@ export class SideLoad {
     const columns = ['k', 'd', ...columnsOf(this.#collection.indexes)].join();
     const [kept, direction] = this.#how.onConflict === 'replace' ? ['max(n)', 'desc'] : ['min(n)', 'asc'];
     // The other columns of a group are those of the row that min or max finds (sqlite.org/lang_select.html#bareagg).
-    await this.#longStatement(
-      `insert into ${rowsTable(number)}(${columns}) select ${columns} from (select ${columns}, ${kept} from ${from} group by k)`,
+    const sorted = `select ${columns} from (select ${columns}, ${kept} from ${from} group by k)`;
+    await this.#alone((maintenance) =>
+      maintenance.run(`insert into ${rowsTable(number)}(${columns}) ${sorted}`),
     );
     this.#number = number;
     const ranked = `select n, row_number() over (partition by k order by n ${direction}) place from ${from}`;
@@ -262,10 +263,10 @@ export class SideLoad {
   }
 
   /** Runs a statement over all rows. This process says before that it runs: it cannot meanwhile. */
-  async #longStatement(sql: string): Promise<void> {
+  async #alone(run: (maintenance: Maintenance) => Promise<void>): Promise<void> {
     const { writes, maintenance } = this.#core;
     await this.#lease.renew(this.#written * LONGEST_FOR_ROW_MS);
-    await writes.alone(() => maintenance.run(sql));
+    await writes.alone(() => run(maintenance));
   }
 
   #throwFailure(): void {

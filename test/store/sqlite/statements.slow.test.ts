@@ -28,8 +28,8 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
     TWICE,
 };
 
-/** A step that goes through a whole table or sorts. A scan of a sub-select reads what that one gives. */
-const COSTLY = /^SCAN (?!\(subquery|CONSTANT)|TEMP B-TREE/;
+/** A step that goes through a whole table or sorts. A scan of a sub-select or of values reads what those give. */
+const COSTLY = /^SCAN (?!\(subquery|CONSTANT|\d+-ROW VALUES)|TEMP B-TREE/;
 
 const QUERIES = {
   items: [

@@ -12,7 +12,8 @@ export const HELP = `npm run bench -- [options]
   --rounds N         rounds of each candidate
   --seconds N        length of a round that has no end by itself
   --json FILE        write the results
-  --publish          write bench/results/, with the plots, docs/benchmarks.md, and the figures of README.md
+  --publish          write bench/results/, with the plots, docs/benchmarks.md, and the figures of README.md; with
+                     --scenario the other figures stay as they were measured on this machine
   --against REV      this sluice against another commit; exit 1 when it is slower beyond the noise
   --micro            what single parts cost: transcoder, cursor, query, limiter
   --list             name the scenarios

@@ -45,6 +45,12 @@ export interface ScenarioResult {
   readonly series: readonly Series[];
 }
 
+/** A later run of some scenarios, whose figures took the place of those before. */
+export interface MeasuredAgain extends Pick<Results, 'commit' | 'command' | 'date' | 'minutes'> {
+  /** The names of the scenarios. */
+  readonly names: readonly string[];
+}
+
 /** A whole run, as stored in JSON. */
 export interface Results {
   readonly machine: string;
@@ -53,6 +59,8 @@ export interface Results {
   readonly command: string;
   readonly date: string;
   readonly minutes: number;
+  /** Later runs that measured some of the scenarios again, at other commits. */
+  readonly again?: readonly MeasuredAgain[];
   /** Only for a run that was interrupted: the last completed scenario. */
   readonly endedAfter?: string;
   readonly scenarios: readonly ScenarioResult[];

@@ -137,7 +137,7 @@ async function measure(options: Options): Promise<number> {
   for (const failure of run.failures) process.stderr.write(`FAILED ${failure}\n`);
   if (revision) return Math.max(against(results, revision.name), run.failures.length > 0 ? 1 : 0);
   process.stdout.write(reportText(results));
-  if (options.publish) publish(results);
+  if (options.publish) publish(results, options.scenarios.length > 0);
   return run.failures.length > 0 ? 1 : 0;
 }
 

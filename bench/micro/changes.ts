@@ -47,7 +47,6 @@ async function open(logs: 'nothing' | 'changes' | 'a part'): Promise<SqliteColle
     label: 'rows',
     hasChanges: logs !== 'nothing',
     indexes: ITEM_COLLECTION.indexes,
-    refusalOf: () => null,
   });
   if (logs === 'a part')
     await collection.changes?.within(predicateOf(SCOPE)).now(new AbortController().signal);

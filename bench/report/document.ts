@@ -30,17 +30,22 @@ function between(document: string, text: string): string {
 }
 
 function headlines(results: Results): string {
-  const { machine, date, commit } = results;
-  return `${headlineTable(results)}\n\nMeasured on ${date}: ${machine}; commit ${commit}.\n`;
+  const { machine, date, commit, again = [] } = results;
+  const others = again.map((run) => `, some figures on ${run.date} at commit ${run.commit}`).join('');
+  return `${headlineTable(results)}\n\nMeasured on ${date}: ${machine}; commit ${commit}${others}.\n`;
 }
 
 function figures(results: Results): string {
-  const { machine, commit, command, date, versions, minutes, endedAfter } = results;
+  const { machine, commit, command, date, versions, minutes, endedAfter, again = [] } = results;
   const used = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
   return [
     `Measured on ${date}: ${machine}; commit ${commit}; \`${command}\`, ${minutes} minutes${
       endedAfter === undefined ? '' : `, stopped by hand after ${endedAfter}`
     }. With ${used.join(', ')}.`,
+    ...again.map(
+      (run) =>
+        `Measured again on ${run.date} at commit ${run.commit}: ${run.names.map((name) => `\`${name}\``).join(', ')}; \`${run.command}\`, ${run.minutes} minutes.`,
+    ),
     'The figures are medians of alternating rounds, and *range* is the lowest and the highest round. Every candidate returned the ' +
       'same bytes. *Limits* measure one component alone. † The server used less than 0.9 of a core. Such a figure shows the ' +
       'speed of the part that the server waited for.',

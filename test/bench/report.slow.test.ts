@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { withFigures, withHeadlines } from '../../bench/report/document.ts';
 import { plots } from '../../bench/report/plots.ts';
-import { published } from '../../bench/report/publish.ts';
+import { published, together } from '../../bench/report/publish.ts';
 import { tables } from '../../bench/report/tables.ts';
 import { type Results, type Round, type ScenarioResult } from '../../bench/results.ts';
 import { compare } from '../../bench/revision.ts';
@@ -140,4 +140,36 @@ test('the CPU time of a commit is compared by the round that took least', () => 
     'sluice at main': taking(3, 8, 5),
   });
   assert.equal(compare([one], 'main')[0]?.cpu, 1.5);
+});
+
+test('a run of chosen scenarios takes the place of those figures alone, and the page says at which commit', () => {
+  const first = scenario('first', 'streams', { sluice: [round(1)] });
+  const second = scenario('second', 'streams', { sluice: [round(2)] });
+  const later = (commit: string, ...scenarios: ScenarioResult[]) => ({
+    ...run(...scenarios),
+    commit,
+    command: `npm run bench -- --scenario ${scenarios.map(({ name }) => name).join()}`,
+  });
+  const changed = { ...second, rows: 1000, series: [{ candidate: 'sluice', rounds: [round(3)] }] };
+  const other = scenario('third', 'streams', { sluice: [round(4)] });
+  const both = together(run(first, second), later('def', changed, other), true);
+  assert.deepEqual(both.scenarios, [first, changed, other]);
+  assert.equal(both.commit, 'abc');
+  const marks = '<!-- bench: written by npm run bench -- --publish -->\n<!-- end of bench -->';
+  assert.match(
+    withFigures(marks, both),
+    /again on 2026-01-02 at commit def: `second`, `third`; `npm run bench/,
+  );
+  const { again } = together(both, later('ghi', changed), true);
+  assert.deepEqual(
+    again?.map(({ commit, names }) => [commit, names]),
+    [
+      ['def', ['third']],
+      ['ghi', ['second']],
+    ],
+  );
+  assert.deepEqual(together(both, later('ghi', changed), false).scenarios, [changed]);
+  assert.deepEqual(together({ ...both, machine: 'another' }, later('ghi', changed), true).scenarios, [
+    changed,
+  ]);
 });

@@ -1,6 +1,7 @@
 import { BSON_TYPE } from '../store/values/bson-types.ts';
 import { ObjectId } from '../store/values/bson.ts';
-import { ITEM_COLLECTION } from '../resources/item-collection.ts';
+import { refusalOfRow, type RowCheck } from '../store/values/row-check.ts';
+import { ITEM_CHECK } from '../resources/item-collection.ts';
 import { MAX_ID_BYTES } from '../resources/row/id.ts';
 import { DocumentWriter, FIRST, nameBytes } from './document-writer.ts';
 import type { Columns } from './fields.ts';
@@ -21,7 +22,7 @@ const NO_KEYS: readonly number[] = [
 
 /** Writes the documents of rows, with their keys first. */
 export class RowWriter extends DocumentWriter {
-  readonly #refusalOf: (row: Uint8Array) => string | null;
+  readonly #check: RowCheck | null;
   /** The number of rows that got a new ObjectId. */
   newKeys = 0;
   /** Where the element of the key begins and ends. -1: the row has none so far. */
@@ -30,8 +31,7 @@ export class RowWriter extends DocumentWriter {
 
   constructor({ price }: Columns) {
     super();
-    const { refusalOf } = ITEM_COLLECTION;
-    this.#refusalOf = price !== null && refusalOf ? refusalOf : () => null;
+    this.#check = price === null ? null : ITEM_CHECK;
   }
 
   override begin(): void {
@@ -57,7 +57,7 @@ export class RowWriter extends DocumentWriter {
     this.#checkKey();
     if (from !== FIRST || this.byteAt(from + 1) !== UNDERSCORE) this.moveToFront(from, this.#to, KEY);
     const row = this.end();
-    const refused = this.#refusalOf(row);
+    const refused = this.#check && refusalOfRow(row, this.#check);
     if (refused !== null) throw new BadRow(refused);
     this.newKeys += Number(isNew);
     return row;

@@ -1,11 +1,23 @@
 import { Decimal128 } from '../store/values/bson.ts';
 import { BSON_RANK, BSON_TYPE, doubleAt, rankOf } from '../store/values/bson-types.ts';
-import { elementsIn, valueOf } from '../store/values/fields.ts';
+import { valueOf } from '../store/values/fields.ts';
 import { numberOf, type Value } from '../store/values/keys.ts';
+import type { RowCheck } from '../store/values/row-check.ts';
 import type { Declaration } from '../store/store.ts';
 
-/** In UTF-8. The check runs for every row of an import. */
-const CHECKED_NAMES = [Buffer.from('category'), Buffer.from('price')];
+/** Each item has a category and a price. */
+export const ITEM_CHECK: RowCheck = {
+  names: [Buffer.from('category'), Buffer.from('price')],
+  refusalOf: (row, [category, priced]) => {
+    if (category?.type === BSON_TYPE.string && priced?.type === BSON_TYPE.double)
+      // mostly
+      if (Number.isFinite(doubleAt(row, priced.valueAt))) return null;
+    if (category?.type !== BSON_TYPE.string)
+      return `category is ${described(valueOf(row, category))}, expected a string`;
+    const price = valueOf(row, priced);
+    return isFinite(price) ? null : `price is ${described(price)}, expected a finite number`;
+  },
+};
 
 /** An array as price would make indexes of MongoDB multikey, and no read could use them: hence the validator. */
 export const ITEM_COLLECTION: Declaration = {
@@ -23,18 +35,7 @@ export const ITEM_COLLECTION: Declaration = {
       price: { $gt: -Infinity, $lt: Infinity },
     },
   },
-  refusalOf: (row) => {
-    const elements = elementsIn(row, CHECKED_NAMES);
-    if (typeof elements === 'string') return elements;
-    const [category, priced] = elements;
-    if (category?.type === BSON_TYPE.string && priced?.type === BSON_TYPE.double)
-      // mostly
-      if (Number.isFinite(doubleAt(row, priced.valueAt))) return null;
-    if (category?.type !== BSON_TYPE.string)
-      return `category is ${described(valueOf(row, category))}, expected a string`;
-    const price = valueOf(row, priced);
-    return isFinite(price) ? null : `price is ${described(price)}, expected a finite number`;
-  },
+  check: ITEM_CHECK,
 };
 
 function isFinite(value: Value | undefined): boolean {

@@ -3,6 +3,7 @@ import type { ReadBatch } from './batch.ts';
 import type { Bookmark, Identity, PointInTime } from './bookmark.ts';
 import type { ChangeFeed, FeedPlace } from './change-feed.ts';
 import type { Index } from './indexes.ts';
+import type { RowCheck } from './values/row-check.ts';
 import type { Count, CountMode, Equality, From, Plan, Size, ValueRange } from './plan.ts';
 
 /**
@@ -238,8 +239,8 @@ export interface Declaration {
    * embedded store does not serve it to others before it has a row. Absent: a store of others never makes it.
    */
   readonly create?: Creation;
-  /** Why a row (a BSON document) is refused: what was expected and what was found. Null: it is not. Absent: no row is. */
-  readonly refusalOf?: (row: Uint8Array) => string | null;
+  /** What its rows must have. Absent: nothing. */
+  readonly check?: RowCheck;
   /** Called with a line for each thing that `open` makes because it may. */
   readonly onMade?: (line: string) => void;
 }

@@ -46,7 +46,7 @@ type Streams = Pick<FeedParts, 'stream' | 'streamWith'>;
 export function openCollection(
   ground: CollectionParts,
   options: LayoutOptions,
-  declaration: Pick<Declaration, 'indexes' | 'refusalOf'>,
+  declaration: Pick<Declaration, 'indexes' | 'check'>,
   streams?: Streams,
 ): OpenCollection {
   const rows = new MongoCollection(ground, options, declaration, streams);
@@ -68,7 +68,7 @@ class MongoCollection implements OwnedCollection {
   constructor(
     { connection, way, slots, timing }: CollectionParts,
     options: LayoutOptions,
-    { indexes, refusalOf }: Pick<Declaration, 'indexes' | 'refusalOf'>,
+    { indexes, check }: Pick<Declaration, 'indexes' | 'check'>,
     streams?: Streams,
   ) {
     const layouts = new Layouts(connection, options, timing);
@@ -82,7 +82,7 @@ class MongoCollection implements OwnedCollection {
     this.#connection = connection;
     this.#finder = finder;
     const replacing: FillTarget['replacing'] = (work) => this.#replacing(work);
-    this.#filled = { connection, layouts, rows: this, options, refusalOf, wanted: indexes, replacing };
+    this.#filled = { connection, layouts, rows: this, options, check, wanted: indexes, replacing };
   }
 
   readonly close = (): void => this.layouts.close();
@@ -132,8 +132,8 @@ class MongoCollection implements OwnedCollection {
     this.#written((identity) => {
       this.#writtenTo ??= identity;
       if (this.#writtenTo !== identity) throw collectionReplaced();
-      const { options, refusalOf } = this.#filled;
-      return insertRows(this.#connection, options.collection, rows, onConflict, refusalOf);
+      const { options, check } = this.#filled;
+      return insertRows(this.#connection, options.collection, rows, onConflict, check);
     });
 
   readonly remove: OwnedCollection['remove'] = (keys) =>

@@ -94,7 +94,8 @@ class SqliteStore implements Store {
   async open(declaration: Declaration, may: 'read' | 'make' = 'read'): Promise<OwnedCollection> {
     const { looks, collections } = this.#core;
     const name = await looks.soon(() => nameOf(declaration, collections));
-    const shape = { ...shapeOf(name, declaration.name), refusalOf: declaration.refusalOf ?? (() => null) };
+    const { check } = declaration;
+    const shape = { ...shapeOf(name, declaration.name), ...(check && { check }) };
     if (may === 'read') {
       const { indexes, create } = declaration;
       return this.#collection({ ...shape, indexes, ...(create && { isUnfilled: true }) });
@@ -182,6 +183,5 @@ function entryOf(name: string, collections: Collections): CollectionEntry | unde
 }
 
 function shapeOf(name: string, label: string): CollectionShape {
-  const refusalOf = () => null;
-  return { name, label, hasChanges: true, indexes: [], refusalOf };
+  return { name, label, hasChanges: true, indexes: [] };
 }

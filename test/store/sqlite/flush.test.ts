@@ -39,7 +39,7 @@ test('a write is acknowledged only after its sync', async (t) => {
     now: () => performance.now(),
   });
   const shape = { name: 'rows', label: 'rows', indexes: [], hasChanges: true };
-  const set = await SqliteCollection.open(core, { ...shape, refusalOf: () => null });
+  const set = await SqliteCollection.open(core, shape);
   isHeld = true;
   const row = BSON.serialize({ _id: 'ada', category: 'b', price: 1 });
   const writes: (readonly [string, () => Promise<unknown>])[] = [

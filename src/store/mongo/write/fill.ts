@@ -1,5 +1,5 @@
 import { storeUnfit } from '../../../base/errors.ts';
-import type { Count, FilledRow, HowToFill, OwnedCollection } from '../../store.ts';
+import type { Count, Declaration, FilledRow, HowToFill, OwnedCollection } from '../../store.ts';
 import { KEY } from '../../bookmark.ts';
 import { insertAll } from '../../writes/fill-by-inserts.ts';
 import { replaceByFilled } from './clear.ts';
@@ -16,7 +16,7 @@ export interface FillTarget {
   readonly layouts: Layouts;
   readonly rows: Pick<OwnedCollection, 'insert' | 'count'>;
   readonly options: Pick<LayoutOptions, 'collection' | 'manage'>;
-  readonly refusalOf: ((row: Uint8Array) => string | null) | undefined;
+  readonly check: Declaration['check'];
   /** The fields of the indexes that the server makes. */
   readonly wanted: readonly (readonly string[])[];
   /** Runs work that replaces the collection by another one. */
@@ -50,7 +50,7 @@ export async function replaceRows(
   how: HowToFill,
   onRemoved: (removed: Count) => void,
 ): Promise<void> {
-  const { connection, options, refusalOf, replacing } = filled;
+  const { connection, options, check, replacing } = filled;
   const { collection } = options;
   await countToReplace(filled, how.signal);
   const lease = await ImportLease.take(connection, collection);
@@ -58,7 +58,7 @@ export async function replaceRows(
   const removed: Count[] = [];
   const fill = async (side: string): Promise<void> => {
     const insert: OwnedCollection['insert'] = (rows, onConflict) =>
-      insertRows(connection, side, rows, onConflict, refusalOf);
+      insertRows(connection, side, rows, onConflict, check);
     await insertAll({ insert }, batches, {
       onConflict: how.onConflict,
       refuse: how.refuse,

@@ -1,5 +1,6 @@
 import { bookmarkOf, KEY, KEY_EXISTS } from '../../bookmark.ts';
-import { fieldsOf } from '../../values/fields.ts';
+import { elementsIn } from '../../values/fields.ts';
+import type { RowCheck } from '../../values/row-check.ts';
 import type { InsertResult, OnConflict } from '../../store.ts';
 import { documentsOf, findOne, ON_PRIMARY } from '../commands.ts';
 import type { MongoConnection } from '../connection.ts';
@@ -10,6 +11,7 @@ import { replacement, writeRaw, type WriteError } from './raw-write.ts';
 /** MongoDB's largest document, in bytes. A replacement is inside an update statement, which has the same limit. */
 const LARGEST_ROW = 16 * 1024 * 1024;
 const STATEMENT = 1024;
+const KEY_NAME = Buffer.from(KEY);
 
 /**
  * Writes rows (BSON documents), as the bytes that they are. Writes every row that can be written and returns the others
@@ -20,17 +22,18 @@ export async function insertRows(
   collection: string,
   rows: readonly Uint8Array[],
   onConflict: OnConflict,
-  refusalOf: (row: Uint8Array) => string | null = () => null,
+  check?: RowCheck,
 ): Promise<InsertResult> {
   const isReplacing = onConflict === 'replace';
   const largest = LARGEST_ROW - (isReplacing ? STATEMENT : 0);
   const sent: { readonly index: number; readonly row: Uint8Array }[] = [];
   const refused: InsertResult['refused'][number][] = [];
+  const names = [KEY_NAME, ...(check?.names ?? [])];
   for (const [index, row] of rows.entries()) {
     const reason =
       row.length > largest
         ? `a row has at most ${largest} bytes, got ${row.length}`
-        : (faultOfKey(row) ?? refusalOf(row));
+        : faultOf(row, names, check);
     if (reason === null) sent.push({ index, row });
     else refused.push({ index, reason });
   }
@@ -53,10 +56,13 @@ export async function insertRows(
   return { written: statements.length - errors.length, skipped, refused };
 }
 
-/** Why the bytes are no row. The server refuses those whose key has a type that no key can have. */
-function faultOfKey(row: Uint8Array): string | null {
-  const fields = fieldsOf(row, [KEY]);
-  return typeof fields === 'string' ? fields : fields[0] ? null : '_id is missing';
+/** Why the bytes are no row. The server refuses those whose key has a type that no key can have. `names`: `_id`, and those of the check. */
+function faultOf(row: Uint8Array, names: readonly Uint8Array[], check?: RowCheck): string | null {
+  const elements = elementsIn(row, names);
+  if (typeof elements === 'string') return elements;
+  const [key, ...checked] = elements;
+  if (!key) return '_id is missing';
+  return check ? check.refusalOf(row, checked) : null;
 }
 
 /**

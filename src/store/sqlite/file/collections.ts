@@ -4,6 +4,7 @@ import { KEY, type Identity } from '../../bookmark.ts';
 import type { Index } from '../../indexes.ts';
 import { isRunning, type Holder } from '../../writes/holder.ts';
 import { compareKeys } from '../../values/keys.ts';
+import type { RowCheck } from '../../values/row-check.ts';
 import { bytesIn, type Connection } from './connection.ts';
 import { DamagedRowError, documentIn, storedRow } from './checked-rows.ts';
 import { columnsOf, indexSql, meta, setMeta, tablesSql } from './layout.ts';
@@ -23,8 +24,8 @@ export interface CollectionShape {
   readonly hasChanges: boolean;
   /** A collection that is made for it is not seen before its first import has ended. */
   readonly isUnfilled?: boolean;
-  /** Why the collection refuses a row, beyond what every collection does. Null: it does not. */
-  readonly refusalOf: (document: Uint8Array) => string | null;
+  /** What its rows must have, beyond what every collection asks for. */
+  readonly check?: RowCheck;
 }
 
 export interface IndexRecord {

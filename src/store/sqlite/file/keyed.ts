@@ -5,6 +5,7 @@ import { elementsIn, fieldsOf } from '../../values/fields.ts';
 import { keyAt } from '../../values/has-values.ts';
 import { KeyWriter } from '../../values/key-writer.ts';
 import type { Key } from '../../values/keys.ts';
+import type { RowCheck } from '../../values/row-check.ts';
 import { keyOfAny, NULL_KEY } from '../../values/order.ts';
 import type { IndexRecord } from './collections.ts';
 
@@ -29,8 +30,11 @@ interface IndexedField {
   readonly element: number | null;
 }
 
-/** What the indexes of a collection read of a row. */
+/** What the indexes of a collection, and its check, read of a row. */
 interface IndexedFields {
+  readonly check: RowCheck | undefined;
+  /** Where the fields of the check are among the names. */
+  readonly checked: readonly number[];
   /** `_id` and the top-level fields, each once, in UTF-8. */
   readonly names: readonly Uint8Array[];
   /** The fields of each index. Null: it is unusable. */
@@ -42,11 +46,15 @@ const INDEXED = new WeakMap<readonly IndexRecord[], IndexedFields>();
 const WRITER = new KeyWriter();
 const NONE: KeyedRow['unusable'] = [];
 
-/** A row with its keys, or why the store refuses it. `indexes`: of a record, whose array is made once. */
-export function keyRow(document: Uint8Array, indexes: readonly IndexRecord[]): KeyedRow | string {
+/** A row with its keys, or why the store, or the check, refuses it. `indexes`: of a record, whose array is made once. */
+export function keyRow(
+  document: Uint8Array,
+  indexes: readonly IndexRecord[],
+  check?: RowCheck,
+): KeyedRow | string {
   WRITER.begin();
   const ends: number[] = [];
-  const unusable = writeKeys(document, indexes, WRITER, ends);
+  const unusable = writeKeys(document, indexes, WRITER, ends, check);
   if (typeof unusable === 'string') return unusable;
   const keys = WRITER.from(0);
   const [keyEnd = 0] = ends;
@@ -66,12 +74,16 @@ export function writeKeys(
   indexes: readonly IndexRecord[],
   writer: KeyWriter,
   ends: number[],
+  check?: RowCheck,
 ): KeyedRow['unusable'] | string {
   if (document.length > LARGEST_ROW) return `a row has at most ${LARGEST_ROW} bytes, got ${document.length}`;
   let indexed = INDEXED.get(indexes);
-  if (!indexed) INDEXED.set(indexes, (indexed = indexedIn(indexes)));
+  if (indexed?.check !== check || !indexed) INDEXED.set(indexes, (indexed = indexedIn(indexes, check)));
   const elements = elementsIn(document, indexed.names);
   if (typeof elements === 'string') return elements;
+  const checked = indexed.checked.map((place) => elements[place]);
+  const refused = check?.refusalOf(document, checked) ?? null;
+  if (refused !== null) return refused;
   const [id] = elements;
   if (!id) return '_id is missing';
   if (NO_IDS.includes(id.type)) return `_id is of BSON type ${id.type}, which no key can have`;
@@ -119,15 +131,19 @@ function writeParts(
   return null;
 }
 
-function indexedIn(indexes: readonly IndexRecord[]): IndexedFields {
+function indexedIn(indexes: readonly IndexRecord[], check: RowCheck | undefined): IndexedFields {
   const names = [KEY];
-  const fieldOf = (path: string): IndexedField => {
-    if (path.includes('.')) return { path, element: null };
-    if (!names.includes(path)) names.push(path);
-    return { path, element: names.indexOf(path) };
+  const placeOf = (name: string): number => {
+    if (!names.includes(name)) names.push(name);
+    return names.indexOf(name);
   };
+  const fieldOf = (path: string): IndexedField => ({
+    path,
+    element: path.includes('.') ? null : placeOf(path),
+  });
   const fields = indexes.map(({ paths, unusable }) => (unusable === undefined ? paths.map(fieldOf) : null));
-  return { names: names.map((name) => Buffer.from(name)), indexes: fields };
+  const checked = (check?.names ?? []).map((name) => placeOf(Buffer.from(name).toString()));
+  return { check, checked, names: names.map((name) => Buffer.from(name)), indexes: fields };
 }
 
 /** The key of the row with an id. Null when no row can have it. */

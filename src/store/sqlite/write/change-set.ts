@@ -42,7 +42,7 @@ export class ChangeSet {
   }
 
   write(document: Uint8Array, onConflict: OnConflict): Outcome {
-    const row = this.#shape.refusalOf(document) ?? keyRow(document, this.#collection.indexes);
+    const row = keyRow(document, this.#collection.indexes, this.#shape.check);
     if (typeof row === 'string') return { refused: row };
     const stored = storedRow(document);
     if (this.#core.connection.run(this.#insertSql, row.key, stored, ...row.entries) > 0) {

@@ -90,7 +90,7 @@ export class SideLoad {
 
   #add({ item, at }: FilledRow): void {
     // Numbers begin at 1 as those of SQLite do.
-    const added = this.#shape.refusalOf(item) ?? this.#rows.add(at + 1, item, this.#collection.indexes);
+    const added = this.#rows.add(at + 1, item, this.#collection.indexes, this.#shape.check);
     if (typeof added === 'string') {
       this.#how.refuse(at, added);
       return;

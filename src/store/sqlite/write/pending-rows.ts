@@ -1,5 +1,6 @@
 import { KeyWriter } from '../../values/key-writer.ts';
 import type { Key } from '../../values/keys.ts';
+import type { RowCheck } from '../../values/row-check.ts';
 import { StoredRows } from '../file/checked-rows.ts';
 import type { IndexRecord } from '../file/collections.ts';
 import { writeKeys, type KeyedRow } from '../file/keyed.ts';
@@ -51,11 +52,16 @@ export class PendingRows {
   }
 
   /** Adds a row. Returns the indexes that it makes unusable, or why the store refuses it. */
-  add(number: number, document: Uint8Array, indexes: readonly IndexRecord[]): KeyedRow['unusable'] | string {
+  add(
+    number: number,
+    document: Uint8Array,
+    indexes: readonly IndexRecord[],
+    check?: RowCheck,
+  ): KeyedRow['unusable'] | string {
     const keys = this.#keys;
     const from = keys.at;
     const first = this.#keyEnds.length;
-    const unusable = writeKeys(document, indexes, keys, this.#keyEnds);
+    const unusable = writeKeys(document, indexes, keys, this.#keyEnds, check);
     if (typeof unusable === 'string') return unusable;
     const end = this.#keyEnds[first] ?? from;
     if (this.#numbers.length === 0) this.#firstEnd = end;

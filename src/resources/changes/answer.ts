@@ -2,7 +2,6 @@ import { CheckpointEncoder, rowsOfSlice } from '../../pipeline/checkpoints.ts';
 import type { RowEncoder } from '../../rows/rows.ts';
 import type { Batch } from '../../store/batch.ts';
 import { KEY, type Bookmark } from '../../store/bookmark.ts';
-import type { FeedPlace } from '../../store/change-feed.ts';
 import { firstAbort } from '../../store/turns/deadline.ts';
 import type { RowReader, Plan } from '../../store/store.ts';
 import type { FeedReader } from '../../store/turns/readers.ts';
@@ -84,8 +83,8 @@ export interface AnswerOptions {
   readonly heartbeatMs: number;
   /** What the same response has sent before. */
   readonly sums?: FeedSums;
-  /** Whether a feed that follows ends here, because its reader waits for changes in another way. Never by default. */
-  readonly mayRest?: (place: FeedPlace) => boolean;
+  /** Whether a feed that follows ends at the end of the log, because its reader waits for changes in another way. */
+  readonly rests?: boolean;
 }
 
 /** The order that a feed's batches have for the pump: what continues after a row needs its id alone. */
@@ -120,6 +119,8 @@ export class FeedAnswer {
   #isKnownUpToDate = false;
   #removed: number;
   #rest: ReaderPosition | null = null;
+  /** Whether the log was read, and by this answer unless it is the first one of its response. */
+  #hasRead: boolean;
   /** The keys that were read. */
   #keys: number;
   /** Of the read of the log under way: the most keys, the lines that were sent, and how long the reader took for them. */
@@ -136,6 +137,7 @@ export class FeedAnswer {
     this.#isOpening = end.opens;
     this.#removed = sums?.removed ?? 0;
     this.#keys = keysIn(start);
+    this.#hasRead = sums === undefined;
     this.#cursorAt(this.#at);
     this.encoder = new CheckpointEncoder(lines, {
       plan: BY_ID,
@@ -172,9 +174,13 @@ export class FeedAnswer {
           yield* this.#send(this.#at);
           continue;
         }
+        const mayRest = this.#mayRest();
         yield* this.#arrive();
         if (this.#isDone()) break;
-        if ((this.#rest = this.#restAt())) return;
+        if (mayRest) {
+          this.#rest = this.#position();
+          return;
+        }
       }
       this.#isCutShort = end.follows;
     } catch (error) {
@@ -192,7 +198,10 @@ export class FeedAnswer {
       now,
       reads,
       waits,
-      onKeys: (count) => void (this.#keys += count),
+      onKeys: (count) => {
+        this.#keys += count;
+        this.#hasRead = true;
+      },
       most: () => Math.min(this.#most, end.limit - this.#keys),
       waitMs: () => Math.max(0, Math.min(this.#dueIn(), end.follows ? Infinity : this.#waitEnd - now())),
     };
@@ -241,14 +250,19 @@ export class FeedAnswer {
     return isSettled && (this.#keys > 0 || now() >= this.#waitEnd || stopping.aborted);
   }
 
-  /** Where a reader that follows is when it was sent everything, and knows it. */
-  #restAt(): ReaderPosition | null {
-    const { end, mayRest } = this.#options;
+  /** Whether the reader was at the end of the log a moment ago. */
+  #mayRest(): boolean {
+    const { end, rests } = this.#options;
+    const isAtEnd = this.#hasRead && this.#at.isAtEnd === true && this.#takenMs < SETTLE_MS;
+    return rests === true && end.follows && isAtEnd;
+  }
+
+  /** Where the reader is, and whether it knows that it is up to date. */
+  #position(): ReaderPosition {
     const { place, isUpToDate } = this.#at;
-    const hasAll = isUpToDate && this.#isKnownUpToDate && this.encoder.sinceCheckpoint.lines === 0;
-    if (!end.follows || !hasAll || mayRest?.(place) !== true) return null;
+    const isKnown = isUpToDate && this.#isKnownUpToDate && this.encoder.sinceCheckpoint.lines === 0;
     const sums = { ...this.encoder.sums, removed: this.#removed };
-    return { at: { place, isUpToDate, cursor: this.#cursorAt(this.#at) }, sums };
+    return { at: { place, isUpToDate: isKnown, cursor: this.#cursorAt(this.#at) }, sums };
   }
 
   /** What a control line says of the present place. */

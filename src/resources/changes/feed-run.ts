@@ -1,9 +1,9 @@
 import type { Sink } from '../../pipeline/sink.ts';
-import type { FeedPlace } from '../../store/change-feed.ts';
 import { FeedAnswer, oneFeed, type FeedEnd } from './answer.ts';
 import type { Start } from './follow.ts';
 import type { FeedSums, ReaderPosition } from './page.ts';
-import { Pages, pagesOf, type Question } from './pages.ts';
+import { Pages } from './pages.ts';
+import type { Question } from './question.ts';
 import { sendAnswer, type FeedResponse } from './response.ts';
 
 /** What a reader asks for that goes on behind pages. */
@@ -49,9 +49,8 @@ export class FeedRun {
     if (!leg) return;
     this.#leg = null;
     const { start, ...asked } = leg;
-    const mayRest = (at: FeedPlace) => pagesOf(question)?.reaches(at) ?? true;
     const followed = oneFeed(question);
-    const answer = new FeedAnswer(question.lines(), start, { ...question, ...asked, followed, mayRest });
+    const answer = new FeedAnswer(question.lines(), start, { ...question, ...asked, followed, rests: true });
     await sendAnswer(answer, sink, this.#response);
     this.#rest = answer.rest;
   }

@@ -23,7 +23,8 @@ import { AS_EVENTS, EVENT_STREAM, framed } from './server-sent-events.ts';
 import { FeedRun } from './feed-run.ts';
 import type { Start } from './follow.ts';
 import { assertUnordered, type FeedQuery } from './parameters.ts';
-import { pagesOf, type Question } from './pages.ts';
+import { pagesOf } from './pages.ts';
+import type { Question } from './question.ts';
 import { now, replyOf } from './response.ts';
 
 export interface FeedOptions extends Pick<RouteOptions, 'transcoder' | 'parked' | 'heartbeatMs'> {

@@ -35,6 +35,8 @@ export interface Step extends Position {
   readonly isUpToDate: boolean;
   /** Whether there is nothing more to read before it waits, where that is not the same. */
   readonly isSettled?: boolean;
+  /** Whether the last read of the log came to its end. */
+  readonly isAtEnd?: boolean;
   /** The reader releases them. */
   readonly rows?: Batch;
   /** Where a reader goes on that has only the rows up to this one. */
@@ -93,11 +95,11 @@ export async function* follow(
           want.onKeys(changed.keys.length);
         }
         yield* linesOf(log, changed, { place, walk }, want);
-        const { next, keys } = changed;
+        const { next, keys, isUpToDate: isAtEnd } = changed;
         const isUpToDate = walk === 'over' ? await isWhole(log, changed, want) : changed.isUpToDate;
         place = next;
         changed = null;
-        yield { place, walk, isUpToDate: isUpToDate && walk === 'over' };
+        yield { place, walk, isUpToDate: isUpToDate && walk === 'over', isAtEnd: isAtEnd && walk === 'over' };
         if (walk !== 'over' && isUpToDate) break;
         wait = walk !== 'over' ? 0 : isUpToDate ? want.waitMs() : keys.length === 0 ? BEHIND_MS : 0;
       }

@@ -1,46 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PARK_AFTER_MS } from '../../pipeline/pump.ts';
 import type { Sink } from '../../pipeline/sink.ts';
-import type { RowEncoder } from '../../rows/rows.ts';
-import type { ChangedKeys, FeedPlace } from '../../store/change-feed.ts';
+import type { FeedPlace } from '../../store/change-feed.ts';
 import { awaitAtMost, firstAbort, settlesWithin } from '../../store/turns/deadline.ts';
 import { LoopTurns } from '../../store/turns/loop-turns.ts';
-import type { Plan, RowReader } from '../../store/store.ts';
 import type { FeedReader } from '../../store/turns/readers.ts';
-import { encodeFeedCursor } from '../token/feed-cursor.ts';
-import { BEHIND_MS, isWhole, linesOf } from './follow.ts';
-import { removedLine } from './lines.ts';
-import { Page, type ReaderPosition, type Stop } from './page.ts';
+import { LatePage } from './late-page.ts';
+import type { Page, ReaderPosition, Stop } from './page.ts';
+import { PageReader } from './page-reader.ts';
+import type { Question } from './question.ts';
 
-/** The most bytes of lines that readers get at once: what a reader that stalls keeps of them. Aim at half of it. */
-const MOST_BYTES = 128 * 1024;
-const MOST_KEYS = 1_000;
-const FIRST_LINE_BYTES = 256;
 /** How long readers are served in a row before the process looks at its sockets and timers. Milliseconds. */
 const TURN_MS = 1;
 /** How long the read behind a page waits at most. Milliseconds. */
 const LONGEST_REST_MS = 200;
-
-/** What followers have in common that get the same lines at the same place. */
-export interface Question {
-  /** The same text for the same question. */
-  readonly name: string;
-  readonly collection: string;
-  readonly plan: Plan;
-  /** For the readers' own loops. */
-  readonly rows: RowReader;
-  readonly changes: FeedReader;
-  /** Makes an encoder of rows as lines. */
-  readonly lines: () => RowEncoder;
-  /** Whole lines as the response carries them. */
-  readonly framed: (lines: Uint8Array) => Uint8Array;
-  /** A clock in milliseconds. */
-  readonly now: () => number;
-  /** Aborted when the server stops. */
-  readonly stopping: AbortSignal;
-  /** See AnswerOptions. */
-  readonly heartbeatMs: number;
-}
+/** How long those behind the newest page wait at most for the next one, and for each other. Milliseconds. */
+const LATE_MS = 250;
 
 /** The response of a follower. */
 interface Output {
@@ -81,8 +56,9 @@ export class Pages {
   #madeAt: number;
   /** The page behind it. Null: nobody has asked for it. */
   #next: Promise<Page | null> | null = null;
-  /** The average of late. */
-  #lineBytes = FIRST_LINE_BYTES;
+  /** The page of those who are behind the newest one. Null: nobody waits for it. */
+  #late: LatePage | null = null;
+  readonly #reader: PageReader;
 
   private constructor(question: Question, at: Stop) {
     const { changes, name, stopping, now } = question;
@@ -90,6 +66,7 @@ export class Pages {
     this.#at = at;
     this.#madeAt = now();
     this.#reads = firstAbort([stopping], this.#closed.signal);
+    this.#reader = new PageReader(question, this.#reads);
     const others = opened.get(changes) ?? new Map<string, Pages>();
     opened.set(changes, others.set(name, this));
   }
@@ -124,7 +101,7 @@ export class Pages {
       const given = await this.#give(standing, output);
       if (!given) return standing;
       standing = given;
-      if (given.taken) await untilTaken(given.taken, output.parked);
+      if (given.taken && !(await isTakenSoon(given.taken, output.parked))) return standing;
     }
   }
 
@@ -133,8 +110,8 @@ export class Pages {
    * afterwards does not hold the page.
    */
   async #give({ at, sums: before }: ReaderPosition, { sink, wrote }: Output): Promise<PageEntry | null> {
-    if (this.#reads.aborted || !this.reaches(at.place)) return null;
-    const page = await awaitAtMost(null, sink.signal, (this.#next ??= this.#read()));
+    if (this.#reads.aborted) return null;
+    const page = await awaitAtMost(null, sink.signal, this.#pageBehind(at));
     await this.#turns.next();
     sink.signal.throwIfAborted();
     if (!page) return null;
@@ -145,12 +122,38 @@ export class Pages {
     return { at: page.at, sums, taken: taken || flushed ? Promise.all([taken, flushed]) : null };
   }
 
+  /** The page behind the newest one, or behind the places of those who are late. */
+  #pageBehind(at: Stop): Promise<Page | null> {
+    const newest = this.#at;
+    const isNewest = at === newest || (this.reaches(at.place) && (at.isUpToDate || !newest.isUpToDate));
+    if (isNewest) return (this.#next ??= this.#read());
+    const late = (this.#late ??= this.#openLate(at));
+    return late.admits(at) ? late.page : late.page.then(() => this.#pageBehind(at));
+  }
+
+  /** What they read behind the next page brings them to its end, so they wait for that one. */
+  #openLate(at: Stop): LatePage {
+    const next = (this.#next ??= this.#read());
+    // Without a rejection: the read behind it ends for the same reason.
+    const late = sleep(LATE_MS, undefined, { signal: this.#reads, ref: false }).catch(() => null);
+    const read = (from: Stop) => this.#readLate(from);
+    return new LatePage(at, this.question.changes, Promise.race([next, late]), read);
+  }
+
+  /** Nobody waits for a change here: they have to learn whether they are up to date. */
+  async #readLate(from: Stop): Promise<Page | null> {
+    const newest = this.#at.place;
+    const page = await this.#reader.read({ ...from, isUpToDate: false }, newest).catch(() => null);
+    this.#late = null;
+    return page;
+  }
+
   /** Null: followers read on by themselves. Each meets an error in its own loop, and says what it is. */
   async #read(): Promise<Page | null> {
     const page = await this.#rest()
-      .then(() => this.#readPage(this.#at))
+      .then(() => this.#reader.read(this.#at, this.#at.place))
       .catch(() => null);
-    if (page === null || page.length > MOST_BYTES) {
+    if (page === null) {
       this.#close();
       return null;
     }
@@ -175,55 +178,11 @@ export class Pages {
     const ms = Math.min(LONGEST_REST_MS, this.question.now() - this.#madeAt);
     if (ms >= TURN_MS) await sleep(ms, undefined, { signal: this.#reads });
   }
-
-  /** Reads on until there is something to say: lines, or that they were the last ones, or nothing for long. */
-  async #readPage({ place, cursor: before, isUpToDate: wasUpToDate }: Stop): Promise<Page> {
-    const { now, heartbeatMs, changes, plan, collection, framed } = this.question;
-    const { identity } = plan;
-    const dueAt = now() + heartbeatMs;
-    for (let waitMs = wasUpToDate ? heartbeatMs : 0; ;) {
-      const most = Math.max(1, Math.min(MOST_KEYS, Math.floor(MOST_BYTES / 2 / this.#lineBytes)));
-      const changed = await changes.read(place, { most, waitMs }, identity, this.#reads);
-      const lines = await this.#linesOf(changed);
-      const isUpToDate = await isWhole(changes, changed, { plan, reads: this.#reads });
-      place = changed.next;
-      if (changed.keys.length > 0 || now() >= dueAt || (isUpToDate && !wasUpToDate)) {
-        const cursor = encodeFeedCursor(collection, plan, { place, walk: 'over', identity }) ?? before;
-        return new Page({ place, cursor, isUpToDate }, lines, framed);
-      }
-      waitMs = isUpToDate ? Math.max(1, dueAt - now()) : BEHIND_MS;
-    }
-  }
-
-  /** The lines of keys, to their end unless they are too many bytes for a page. */
-  async #linesOf(changed: ChangedKeys) {
-    const { plan, changes, lines } = this.question;
-    const position = { place: changed.next, walk: 'over' } as const;
-    const texts: Uint8Array[] = [];
-    let bytes = 0;
-    let rows = 0;
-    let removed = 0;
-    const add = (text: Uint8Array) => {
-      texts.push(text);
-      bytes += text.length;
-    };
-    const encoder = lines();
-    try {
-      for await (const step of linesOf(changes, changed, position, { plan, reads: this.#reads })) {
-        for (const chunk of step.rows ? encoder.encode(step.rows, MOST_BYTES) : []) add(Buffer.from(chunk));
-        for (const id of step.removed ?? []) add(Buffer.from(removedLine(id)));
-        rows += step.rows?.rows ?? 0;
-        removed += step.removed?.length ?? 0;
-        if (bytes > MOST_BYTES) break;
-      }
-    } finally {
-      encoder.close();
-    }
-    if (bytes > 0) this.#lineBytes = bytes / (rows + removed);
-    return { rows, removed, text: Buffer.concat(texts) };
-  }
 }
 
-async function untilTaken(taken: Promise<unknown>, parked: () => () => void): Promise<void> {
-  if (!(await settlesWithin(taken, PARK_AFTER_MS))) await taken.finally(parked());
+/** Waits until a sink has taken a page. Resolves with whether it did so before its follower was parked. */
+async function isTakenSoon(taken: Promise<unknown>, parked: () => () => void): Promise<boolean> {
+  if (await settlesWithin(taken, PARK_AFTER_MS)) return true;
+  await taken.finally(parked());
+  return false;
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test, type TestContext } from 'node:test';
-import { BY_ID, FeedAnswer, oneFeed } from '../../../src/resources/changes/answer.ts';
+import { BY_ID, FeedAnswer, oneFeed, type AnswerOptions } from '../../../src/resources/changes/answer.ts';
 import type { Start } from '../../../src/resources/changes/follow.ts';
 import { createTranscoder } from '../../../src/rows/transcoder.ts';
 import { BSON } from '../../../src/store/values/bson.ts';
@@ -20,6 +20,7 @@ async function runOn(
   wrap: (reader: FeedReader) => FeedReader,
   now: () => number,
   walk: 'begun' | 'over' = 'over',
+  change: Partial<AnswerOptions> = {},
 ) {
   const { store, slots } = await testSqlite(t);
   if (walk === 'begun')
@@ -46,6 +47,7 @@ async function runOn(
     now,
     stopping: stop.signal,
     heartbeatMs: 15_000,
+    ...change,
   });
   return { run, store, slots, stop };
 }
@@ -234,4 +236,49 @@ test('a feed that waits rejects with the reason of its reader, whatever the serv
   stop.abort();
   await assert.rejects(read, /the reader has left/);
   for (const { signal } of [reader, stop]) assert.equal(getEventListeners(signal, 'abort').length, 0);
+});
+
+/** The sums of a response that has sent no line. */
+const NOTHING = { rows: 0, removed: 0, bytes: 0, crc: 0 };
+
+/** Writes before each read of the log, and counts these. */
+function changing(write: () => Promise<unknown>) {
+  const counts = { reads: 0 };
+  const wrap = (reader: FeedReader): FeedReader => ({
+    ...reader,
+    read: async (place, size, identity, signal) => {
+      counts.reads++;
+      await write();
+      return reader.read(place, { ...size, waitMs: 0 }, identity, signal);
+    },
+  });
+  return { wrap, counts };
+}
+
+test('a feed may rest at the end of the log although rows change all the time, and does not say that it is up to date', async (t) => {
+  let price = 0;
+  const put = () =>
+    store.items.insert([BSON.serialize({ _id: 'b', category: 'x', price: ++price })], 'replace');
+  const { wrap } = changing(() => put());
+  const { run, store } = await runOn(t, wrap, () => 0, 'begun', { rests: true });
+  await pumped(run, () => undefined);
+  assert.deepEqual([run.rest?.at.isUpToDate, run.rest?.sums.rows], [false, 2]);
+});
+
+test('a feed that goes on behind pages reads the log before it rests', async (t) => {
+  const { wrap, counts } = changing(() => Promise.resolve());
+  const { run } = await runOn(t, wrap, () => 0, 'over', { rests: true, sums: NOTHING });
+  await pumped(run, () => undefined);
+  assert.deepEqual([run.rest?.sums, counts.reads], [NOTHING, 1]);
+});
+
+test('a reader that takes long for its lines reads the log once more before it rests', async (t) => {
+  let time = 0;
+  let price = 0;
+  const put = () =>
+    store.items.insert([BSON.serialize({ _id: 'b', category: 'x', price: ++price })], 'replace');
+  const { wrap, counts } = changing(() => (counts.reads < 3 ? put() : Promise.resolve()));
+  const { run, store } = await runOn(t, wrap, () => time, 'over', { rests: true, sums: NOTHING });
+  await pumped(run, () => void (time += counts.reads < 3 ? 2_000 : 0));
+  assert.ok(counts.reads > 2, `it rested after ${counts.reads} reads`);
 });

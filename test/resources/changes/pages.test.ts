@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { crc32 } from '../../../src/pipeline/crc32.ts';
 import type { ReaderPosition } from '../../../src/resources/changes/page.ts';
-import { Pages, pagesOf, type Question } from '../../../src/resources/changes/pages.ts';
+import { Pages, pagesOf } from '../../../src/resources/changes/pages.ts';
+import type { Question } from '../../../src/resources/changes/question.ts';
 import { createTranscoder } from '../../../src/rows/transcoder.ts';
 import { BSON } from '../../../src/store/values/bson.ts';
 import { ReadTurns } from '../../../src/store/turns/read-turns.ts';
@@ -139,18 +140,73 @@ test('lines of many bytes are no page, and are left to the loops of the readers'
   }
 });
 
-test('there is a page of a checkpoint while nothing happens, and none for a reader whose place is before the others', async (t) => {
+test('there is a page of a checkpoint while nothing happens', async (t) => {
   const { question, at, put } = await opened(t, { heartbeatMs: 20 });
-  const start = await at();
-  const reader = new Reader(question, start);
+  const reader = new Reader(question, await at());
   await reader.has(2);
   await put('a');
   await reader.has(reader.pieces.length + 2);
   assert.equal(reader.last?.rows, 1);
-  assert.equal(pagesOf(question)?.reaches(start.at.place), false);
-  const early = new Reader(question, start);
-  assert.deepEqual([(await early.stay).at, early.pieces], [start.at, []]);
   await leave(reader);
+});
+
+test('followers behind the newest page get what changed since by one look-up, and the next page with the others', async (t) => {
+  const { question, at, put } = await opened(t);
+  const start = await at();
+  const first = new Reader(question, start);
+  await put('a');
+  await first.has(1);
+  const later = await at();
+  await put('b');
+  await first.has(2);
+  const lookUps = t.mock.method(question.changes, 'rows').mock;
+  const late = [later, start, later].map((from) => new Reader(question, from));
+  await Promise.all(late.map((one) => one.has(1)));
+  assert.equal(lookUps.callCount(), 1, 'one look-up for all of them');
+  assert.deepEqual([late[1]?.last?.rows, late[1]?.last?.upToDate], [2, true]);
+  for (const { last } of late)
+    assert.equal(last?.cursor, first.last?.cursor, 'they are where the first one is');
+  await put('c');
+  await Promise.all([first.has(3), ...late.map((one) => one.has(2))]);
+  assert.equal(lookUps.callCount(), 2, 'one look-up for them and the first one');
+  await leave(first, ...late);
+});
+
+test('a follower learns that it is up to date although nothing changes, and the others get nothing', async (t) => {
+  const { question, at } = await opened(t);
+  const { at: stop, sums } = await at();
+  const reader = new Reader(question, { at: stop, sums });
+  const other = new Reader(question, { at: { ...stop, isUpToDate: false }, sums });
+  await other.has(1);
+  assert.deepEqual([other.last?.rows, other.last?.upToDate], [0, true]);
+  assert.deepEqual(reader.pieces, []);
+  await leave(reader, other);
+});
+
+test('a follower whose place is before a page that is being read gets the next one', async (t) => {
+  const { question, at, put } = await opened(t);
+  const start = await at();
+  const first = new Reader(question, start);
+  await put('a');
+  await first.has(1);
+  const later = await at();
+  await put('b');
+  await first.has(2);
+  const read = question.changes.rows.bind(question.changes);
+  const isReading = deferred();
+  const mayRead = deferred();
+  const gate = t.mock.method(question.changes, 'rows', async function* (...call: Parameters<typeof read>) {
+    isReading.resolve();
+    await mayRead.promise;
+    yield* read(...call);
+  });
+  const late = new Reader(question, later);
+  await isReading.promise;
+  const earlier = new Reader(question, start);
+  mayRead.resolve();
+  await Promise.all([late.has(1), earlier.has(1)]);
+  assert.deepEqual([late.last?.rows, earlier.last?.rows, gate.mock.callCount()], [1, 2, 2]);
+  await leave(first, late, earlier);
 });
 
 test('the next page is read after a rest as long as followers had with the one before', async (t) => {

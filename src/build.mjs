@@ -46,6 +46,7 @@ const ASSETS = [
   'web/page/index.html',
   'web/page/icon.svg',
   'web/reference',
+  'base/low-priority.mjs',
   'editions/delta/checkpoint-schema.mjs',
   'editions/delta/columns.mjs',
   'editions/delta/parquet-thread.mjs',

@@ -10,8 +10,11 @@ import {
   transformParquetStream,
   WriterPropertiesBuilder,
 } from 'parquet-wasm';
+import { lowerPriority } from '../base/low-priority.mjs';
 
 const { rows, file, group, facts } = workerData;
+
+lowerPriority();
 
 /** Statistics are those of whole row groups, by which readers pass over them. */
 const properties = new WriterPropertiesBuilder()

@@ -5,6 +5,7 @@
 import { gzipSync } from 'node:zlib';
 import { parentPort } from 'node:worker_threads';
 import { parquetWriteBuffer } from 'hyparquet-writer';
+import { lowerPriority } from '../../base/low-priority.mjs';
 import { columnsOf } from './columns.mjs';
 import { CHECKPOINT } from './checkpoint-schema.mjs';
 import { scaleOf } from './values.mjs';
@@ -67,6 +68,8 @@ function withLongs(action) {
 function written(columnData, schema) {
   return new Uint8Array(parquetWriteBuffer({ ...WAY, columnData, schema, rowGroupSize: 1_000_000 }));
 }
+
+lowerPriority();
 
 parentPort.on('message', ({ id, rows, schema, actions }) => {
   try {

@@ -54,6 +54,12 @@ const KINDS: { readonly [K in Measurement['kind']]: KindOf<Extract<Measurement, 
  */
 const ENOUGH_SECONDS = 30;
 
+/**
+ * The seconds that a subject answers before rounds count, the comparison included. V8 compiles in them: streams of Arrow
+ * took 0.67 s of CPU for a million rows in the first rounds, and 0.46 later. Slow subjects have taken more for the comparison.
+ */
+const WARM_SECONDS = 6;
+
 /** What this machine lacks to measure a scenario. null: nothing. */
 export function missingFor(scenario: Scenario): Promise<string | null> {
   const kind = KINDS[scenario.kind] as Kind<Scenario>;
@@ -61,10 +67,10 @@ export function missingFor(scenario: Scenario): Promise<string | null> {
 }
 
 /**
- * Measures a scenario. The answers are compared first, which warms the subjects up. Then the subjects
- * alternate, in the opposite order each second round, so that other work on the machine affects all of them
- * alike. `warms`: a round that does not count comes first, because V8 still compiles in it, and two revisions
- * of one server differ by less than that.
+ * Measures a scenario. The answers are compared first, which warms the subjects up, and streams go on for some
+ * seconds. Then the subjects alternate, in the opposite order each second round, so that other work on the
+ * machine affects all of them alike. `warms`: a round that does not count comes first, because V8 still
+ * compiles in it, and two revisions of one server differ by less than that.
  */
 export async function runScenario(
   scenario: Scenario,
@@ -77,20 +83,18 @@ export async function runScenario(
   const own = { ...effort, seconds: effort.seconds * (scenario.effort ?? 1) };
   const jobOf = (subject: Subject) => ({ scenario, subject, ground: subject.ground, effort: own });
 
-  const proofs = new Map<string, Proof>();
-  for (const subject of subjects) {
-    const proof = await kind.check(jobOf(subject));
-    if (proof) proofs.set(subject.name, proof);
-  }
-  assertEqual(scenario.name, proofs);
+  const { proofOf, seconds } = await compare(scenario, subjects, (subject) => kind.check(jobOf(subject)));
+  if (kind.needsWarmth?.(scenario) === true)
+    for (const subject of subjects) {
+      const measure = () => kind.measure(jobOf(subject), proofOf(subject));
+      await warmUp(measure, WARM_SECONDS * effort.share - (seconds.get(subject) ?? 0));
+    }
   const taken = new Map<string, Round[]>(subjects.map(({ name }) => [name, []]));
   for (let round = warms ? -1 : 0; round < roundsEach; round++) {
     for (const subject of round % 2 === 0 ? subjects : subjects.toReversed()) {
       const before = taken.get(subject.name) ?? [];
       if (secondsOf(before) > ENOUGH_SECONDS) continue;
-      const proof = proofs.get(subject.name) ?? [...proofs.values()][0];
-      if (!proof) throw new TypeError(`${scenario.name} has no server to compare with`);
-      const measured = await kind.measure(jobOf(subject), proof);
+      const measured = await kind.measure(jobOf(subject), proofOf(subject));
       if (round >= 0) taken.set(subject.name, [...before, measured]);
     }
   }
@@ -105,6 +109,42 @@ export async function runScenario(
     ...(x !== undefined && { x }),
     series: [...taken].map(([candidate, all]) => ({ candidate, rounds: all })),
   };
+}
+
+interface Comparison {
+  /** The answer that the rounds of a subject must repeat: for a limit, that of another subject. */
+  readonly proofOf: (subject: Subject) => Proof;
+  /** How long each subject took to answer. */
+  readonly seconds: ReadonlyMap<Subject, number>;
+}
+
+/** Compares the answers of all subjects. Rejects when they differ. */
+async function compare(
+  { name }: Scenario,
+  subjects: readonly Subject[],
+  check: (subject: Subject) => Promise<Proof | null>,
+): Promise<Comparison> {
+  const proofs = new Map<string, Proof>();
+  const seconds = new Map<Subject, number>();
+  for (const subject of subjects) {
+    const started = performance.now();
+    const proof = await check(subject);
+    if (proof) proofs.set(subject.name, proof);
+    seconds.set(subject, (performance.now() - started) / 1000);
+  }
+  assertEqual(name, proofs);
+  const [first] = proofs.values();
+  const proofOf = (subject: Subject): Proof => {
+    const proof = proofs.get(subject.name) ?? first;
+    if (!proof) throw new TypeError(`${name} has no server to compare with`);
+    return proof;
+  };
+  return { proofOf, seconds };
+}
+
+/** Measures rounds that do not count, for some seconds. */
+async function warmUp(measure: () => Promise<Round>, seconds: number): Promise<void> {
+  for (let left = seconds; left > 0;) left -= (await measure()).seconds;
 }
 
 function secondsOf(rounds: readonly Round[]): number {

@@ -57,6 +57,8 @@ export interface Kind<Scenario> {
    * up.
    */
   check(job: Job<Scenario>): Promise<Proof | null>;
+  /** Whether rounds count only once the subject has answered for some seconds, each of which would else be faster than the last. */
+  needsWarmth?(scenario: Scenario): boolean;
   /** Measures one round. Rejects when the answers differ from the proof. */
   measure(job: Job<Scenario>, proof: Proof): Promise<Round>;
 }

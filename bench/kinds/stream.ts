@@ -36,6 +36,8 @@ export const stream: Kind<StreamScenario> = {
     return { text: `${rows} rows, ${bytes} bytes, md5 ${md5}`, rows, bytes };
   },
 
+  needsWarmth: ({ isFresh = false }) => !isFresh,
+
   async measure(job, proof) {
     if (job.subject.process.url === null) return drain(job, proof);
     const { isFresh = false } = job.scenario;

@@ -11,9 +11,9 @@ import { PageReader } from './page-reader.ts';
 import type { Question } from './question.ts';
 
 /** How long readers are served in a row before the process looks at its sockets and timers. Milliseconds. */
-const TURN_MS = 1;
+const TURN_MS = 0.3;
 /** How long the read behind a page waits at most. Milliseconds. */
-const LONGEST_REST_MS = 200;
+const LONGEST_REST_MS = 400;
 /** How long those behind the newest page wait at most for the next one, and for each other. Milliseconds. */
 const LATE_MS = 250;
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { jsonOf, problemOf, textOf, type Page } from '../support/answers.ts';
 import { testClient } from '../support/store/mongo/mongo.ts';
 import { ownMongod, testMongo, withDatabase } from '../support/store/mongo/mongod.ts';
@@ -71,6 +72,10 @@ test('after disks of an earlier time came back, all cursors continue, and those 
   await restart(async () => {
     await rm(member.directory, { recursive: true });
     await cp(copy, member.directory, { recursive: true });
+    // Within one second the time of a set counts its writes. A set that has fewer would wait up to 10 s for the time that the
+    // driver has seen, until its next empty write.
+    const written = Math.floor(Date.now() / 1_000);
+    while (Math.floor(Date.now() / 1_000) === written) await nextTurn();
   });
   await server.insert(rows(100, 101));
 

@@ -10,10 +10,10 @@ import type { WalkPlace } from '../token/feed-cursor.ts';
 import { Round } from './round.ts';
 
 /** A walk reads on for this long before it looks for changes. */
-const LEG_MS = 500;
+const LEG_MS = 1_000;
 /** It looks for changes for this long, or this often, when there are always more. */
-const DRAIN_MS = 250;
-const DRAIN_READS = 4;
+const DRAIN_MS = 500;
+const DRAIN_READS = 8;
 /** How long a read waits that is behind although it brings nothing: changes of other sets are passed. */
 export const BEHIND_MS = 50;
 const LOOK_UP: Size = { rows: 1_000, bytes: FIRST_BATCH.bytes, patient: true };

@@ -83,8 +83,8 @@ export interface AnswerOptions {
   readonly heartbeatMs: number;
   /** What the same response has sent before. */
   readonly sums?: FeedSums;
-  /** Whether a feed that follows ends at the end of the log, because its reader waits for changes in another way. */
-  readonly rests?: boolean;
+  /** Whether a feed that follows ends at the end of the log, because its reader waits for changes in another way. By default never. */
+  readonly rests?: (isUpToDate: boolean) => boolean;
 }
 
 /** The order that a feed's batches have for the pump: what continues after a row needs its id alone. */
@@ -254,7 +254,7 @@ export class FeedAnswer {
   #mayRest(): boolean {
     const { end, rests } = this.#options;
     const isAtEnd = this.#hasRead && this.#at.isAtEnd === true && this.#takenMs < SETTLE_MS;
-    return rests === true && end.follows && isAtEnd;
+    return isAtEnd && end.follows && rests?.(this.#at.isUpToDate) === true;
   }
 
   /** Where the reader is, and whether it knows that it is up to date. */

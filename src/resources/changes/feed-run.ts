@@ -4,6 +4,7 @@ import type { Start } from './follow.ts';
 import type { FeedSums, ReaderPosition } from './page.ts';
 import { Pages } from './pages.ts';
 import type { Question } from './question.ts';
+import type { FeedReader } from '../../store/turns/readers.ts';
 import { sendAnswer, type FeedResponse } from './response.ts';
 
 /** What a reader asks for that goes on behind pages. */
@@ -14,6 +15,21 @@ interface Leg {
   readonly start: Start;
   readonly end: FeedEnd;
   readonly sums?: FeedSums;
+}
+
+const readers = new WeakMap<FeedReader, Map<string, number>>();
+
+/** How many readers have the same question. */
+function readersOf({ changes, name }: Question): number {
+  return readers.get(changes)?.get(name) ?? 0;
+}
+
+function countReaders(question: Question, more: 1 | -1): void {
+  const counts = readers.get(question.changes) ?? new Map<string, number>();
+  const count = readersOf(question) + more;
+  if (count === 0) counts.delete(question.name);
+  else counts.set(question.name, count);
+  readers.set(question.changes, counts);
 }
 
 /**
@@ -36,10 +52,15 @@ export class FeedRun {
 
   /** Resolves at the end of the response. */
   async run(sink: Sink): Promise<void> {
-    await this.#loop(sink);
-    while (this.#rest) {
-      await this.#follow(sink);
+    countReaders(this.#question, 1);
+    try {
       await this.#loop(sink);
+      while (this.#rest) {
+        await this.#follow(sink);
+        await this.#loop(sink);
+      }
+    } finally {
+      countReaders(this.#question, -1);
     }
   }
 
@@ -50,7 +71,9 @@ export class FeedRun {
     this.#leg = null;
     const { start, ...asked } = leg;
     const followed = oneFeed(question);
-    const answer = new FeedAnswer(question.lines(), start, { ...question, ...asked, followed, rests: true });
+    // Pages are small. One reader alone that is behind reads more at once by itself.
+    const rests = (isUpToDate: boolean) => isUpToDate || readersOf(question) > 1;
+    const answer = new FeedAnswer(question.lines(), start, { ...question, ...asked, followed, rests });
     await sendAnswer(answer, sink, this.#response);
     this.#rest = answer.rest;
   }

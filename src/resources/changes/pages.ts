@@ -102,6 +102,7 @@ export class Pages {
       if (!given) return standing;
       standing = given;
       if (given.taken && !(await isTakenSoon(given.taken, output.parked))) return standing;
+      if (this.#followers === 1 && !standing.at.isUpToDate) return standing;
     }
   }
 

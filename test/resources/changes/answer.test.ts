@@ -260,14 +260,14 @@ test('a feed may rest at the end of the log although rows change all the time, a
   const put = () =>
     store.items.insert([BSON.serialize({ _id: 'b', category: 'x', price: ++price })], 'replace');
   const { wrap } = changing(() => put());
-  const { run, store } = await runOn(t, wrap, () => 0, 'begun', { rests: true });
+  const { run, store } = await runOn(t, wrap, () => 0, 'begun', { rests: () => true });
   await pumped(run, () => undefined);
   assert.deepEqual([run.rest?.at.isUpToDate, run.rest?.sums.rows], [false, 2]);
 });
 
 test('a feed that goes on behind pages reads the log before it rests', async (t) => {
   const { wrap, counts } = changing(() => Promise.resolve());
-  const { run } = await runOn(t, wrap, () => 0, 'over', { rests: true, sums: NOTHING });
+  const { run } = await runOn(t, wrap, () => 0, 'over', { rests: () => true, sums: NOTHING });
   await pumped(run, () => undefined);
   assert.deepEqual([run.rest?.sums, counts.reads], [NOTHING, 1]);
 });
@@ -278,7 +278,7 @@ test('a reader that takes long for its lines reads the log once more before it r
   const put = () =>
     store.items.insert([BSON.serialize({ _id: 'b', category: 'x', price: ++price })], 'replace');
   const { wrap, counts } = changing(() => (counts.reads < 3 ? put() : Promise.resolve()));
-  const { run, store } = await runOn(t, wrap, () => time, 'over', { rests: true, sums: NOTHING });
+  const { run, store } = await runOn(t, wrap, () => time, 'over', { rests: () => true, sums: NOTHING });
   await pumped(run, () => void (time += counts.reads < 3 ? 2_000 : 0));
   assert.ok(counts.reads > 2, `it rested after ${counts.reads} reads`);
 });

@@ -1,3 +1,4 @@
+import { isCommonCell } from './common-types.ts';
 import { UsageError } from '../terminal/arguments.ts';
 import { counted, countOf, printable, quoted, shellWord } from '../terminal/text.ts';
 import type { Reading } from './arguments.ts';
@@ -185,6 +186,7 @@ function countMisfit({ kind, misfits }: Column, record: CsvRecord, index: number
   const from = starts[index] ?? 0;
   const to = ends[index] ?? 0;
   if (from === to || !Number.isNaN(simpleCell(kind, notation, bytes, from, to))) return;
+  if (!notation.dates && isCommonCell(kind, { bytes, from, to })) return;
   const cell = record.text(index);
   if (canRead(kind, cell, notation)) return;
   misfits.rows++;

@@ -25,33 +25,77 @@ const HEX = Int8Array.from({ length: 256 }, (_, byte) => {
 /**
  * Writes the Extended JSON at an index of a row when it is one of the two most frequent forms, as mongoexport writes them:
  * `{"$oid":...}`, or `{"$date":...}` with a time in UTC on a day that each month has. Returns the index behind it, or the same
- * index for any other value: what was written then counts for nothing. It reads bytes: a text and an expression for each value
- * were a sixth of what a row costs.
+ * index for any other value. It reads bytes: a text and an expression for each value were a sixth of what a row costs.
  */
 export function writeCommonType(writer: DocumentWriter, name: Uint8Array, row: Buffer, at: number): number {
   if (hasBytes(row, at, OBJECT_ID)) return writeObjectId(writer, name, row, at);
   if (!hasBytes(row, at, DATE)) return at;
   const from = at + DATE.length;
-  const form = row[from + DOT_AT] === DOT ? MILLISECONDS : SECONDS;
-  const end = from + form.length;
-  if (!hasForm(row, from, form) || !hasBytes(row, end, END)) return at;
-  const time = timeAt(row, from, form === MILLISECONDS);
+  const end = from + formAt(row, from).length;
+  const time = hasBytes(row, end, END) ? commonTime(row, from, end) : null;
   if (time === null) return at;
   writer.date(name, time);
   return end + END.length;
 }
 
+/**
+ * Writes a cell of CSV as a kind (see kinds.ts) when it has the same form as the frequent values of JSON. Returns false, with nothing written,
+ * for any other one.
+ */
+export function writeCommonCell(
+  writer: DocumentWriter,
+  name: Uint8Array,
+  kind: string,
+  { bytes, from, to }: CellBytes,
+): boolean {
+  if (!isCommonCell(kind, { bytes, from, to })) return false;
+  const time = kind === 'objectid' ? null : commonTime(bytes, from, to);
+  if (time === null) putObjectId(writer, name, bytes, from);
+  else writer.date(name, time);
+  return true;
+}
+
+/** Whether writeCommonCell writes the cell. */
+export function isCommonCell(kind: string, { bytes, from, to }: CellBytes): boolean {
+  if (kind === 'objectid') return to - from === OBJECT_ID_DIGITS && isHex(bytes, from, to);
+  return (kind === 'date' || kind === 'date-utc') && commonTime(bytes, from, to) !== null;
+}
+
+/** The bytes of a cell. */
+interface CellBytes {
+  readonly bytes: Uint8Array;
+  readonly from: number;
+  readonly to: number;
+}
+
 function writeObjectId(writer: DocumentWriter, name: Uint8Array, row: Buffer, at: number): number {
   const from = at + OBJECT_ID.length;
   const end = from + OBJECT_ID_DIGITS;
-  if (!hasBytes(row, end, END)) return at;
-  writer.element(BSON_TYPE.objectId, name);
-  for (let digit = from; digit < end; digit += 2) {
-    const byte = (hexAt(row, digit) << 4) | hexAt(row, digit + 1);
-    if (byte < 0) return at;
-    writer.bytes[writer.at++] = byte;
-  }
+  if (!hasBytes(row, end, END) || !isHex(row, from, end)) return at;
+  putObjectId(writer, name, row, from);
   return end + END.length;
+}
+
+function putObjectId(writer: DocumentWriter, name: Uint8Array, row: Uint8Array, from: number): void {
+  writer.element(BSON_TYPE.objectId, name);
+  for (let digit = from; digit < from + OBJECT_ID_DIGITS; digit += 2)
+    writer.bytes[writer.at++] = (hexAt(row, digit) << 4) | hexAt(row, digit + 1);
+}
+
+function isHex(row: Uint8Array, from: number, to: number): boolean {
+  for (let at = from; at < to; at++) if (hexAt(row, at) < 0) return false;
+  return true;
+}
+
+function formAt(row: Uint8Array, from: number): Uint8Array {
+  return row[from + DOT_AT] === DOT ? MILLISECONDS : SECONDS;
+}
+
+/** The time that these bytes are, all of them. null: they are none, or a rare one. */
+function commonTime(row: Uint8Array, from: number, to: number): number | null {
+  const form = formAt(row, from);
+  const isWhole = to - from === form.length && hasForm(row, from, form);
+  return isWhole ? timeAt(row, from, form === MILLISECONDS) : null;
 }
 
 /** Milliseconds since 1970 of a time in one of the forms. null: it is no time, or a rare one. */

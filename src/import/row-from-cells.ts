@@ -1,6 +1,7 @@
 import { BSON_TYPE } from '../store/values/bson-types.ts';
 import { quoted } from '../terminal/text.ts';
 import type { CsvRecord, RowOfRecord } from './csv.ts';
+import { writeCommonCell } from './common-types.ts';
 import { nameBytes } from './document-writer.ts';
 import { simpleCell, writeKind } from './kinds.ts';
 import type { Notation } from './notation.ts';
@@ -86,7 +87,7 @@ function writeCell(
   const number = simpleCell(kind, notation, record.bytes, from, to);
   if (kind === 'string') writeText(writer, field, record, index);
   else if (!Number.isNaN(number)) writer.number(field, number);
-  else
+  else if (notation.dates || !writeCommonCell(writer, field, kind, { bytes: record.bytes, from, to }))
     try {
       writeKind(writer, field, record.text(index), kind, notation);
     } catch (error) {

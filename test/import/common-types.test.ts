@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { writeCommonType } from '../../src/import/common-types.ts';
+import { writeCommonCell, writeCommonType } from '../../src/import/common-types.ts';
 import { DocumentWriter, nameBytes } from '../../src/import/document-writer.ts';
-import { BSON } from '../../src/store/values/bson.ts';
+import { writeKind } from '../../src/import/kinds.ts';
+import { BSON, ObjectId } from '../../src/store/values/bson.ts';
 import fc from '../support/fast-check.ts';
 
 const NAME = nameBytes('v');
@@ -76,4 +77,35 @@ test('other values, cut ones and those of days and times that are not are left t
   for (const whole of [`{"$oid":"${id}"}`, time('2024-01-01T00:00:00.000Z'), time('2024-01-01T00:00:00Z')])
     for (let end = 0; end < whole.length; end++) others.push(whole.slice(0, end));
   for (const text of others) assert.equal(read(text), null, text);
+});
+
+test('cells of CSV in these forms are what the reader of any cell makes of them, and others are left to it', () => {
+  const written = (kind: 'date' | 'objectid', cell: string, isFast: boolean): unknown => {
+    const bytes = Buffer.from(`1,${cell},2`);
+    const writer = new DocumentWriter();
+    writer.begin();
+    const isWritten = writeCommonCell(writer, NAME, kind, { bytes, from: 2, to: bytes.length - 2 });
+    assert.equal(isWritten, isFast, cell);
+    if (!isFast) assert.equal(writer.offset, 4, 'nothing is written');
+    else return BSON.deserialize(writer.end()).v;
+    writeKind(writer, NAME, cell, kind, {});
+    return BSON.deserialize(writer.end()).v;
+  };
+  fc.assert(
+    fc.property(frequent, (text) => {
+      const { v }: { v?: unknown } = BSON.deserialize(
+        BSON.serialize({ v: BSON.EJSON.parse(text) as unknown }),
+      );
+      const [, kind = '', cell = ''] = /"\$(date|oid)":"([^"]*)"/.exec(text) ?? [];
+      assert.deepEqual(written(kind === 'oid' ? 'objectid' : 'date', cell, true), v);
+    }),
+  );
+  for (const cell of [
+    '2024-02-29T00:00:00Z',
+    '2024-01-01',
+    ' 2024-01-01T00:00:00Z',
+    '2024-01-01T00:00:00+01:00',
+  ])
+    assert.ok(written('date', cell, false) instanceof Date);
+  assert.ok(written('objectid', ' 65a1b2c3d4e5f60718293a4b ', false) instanceof ObjectId);
 });

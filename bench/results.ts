@@ -47,7 +47,7 @@ export interface ScenarioResult {
 
 /** A later run of some scenarios, whose figures took the place of those before. */
 export interface MeasuredAgain extends Pick<Results, 'commit' | 'command' | 'date' | 'minutes'> {
-  /** The names of the scenarios. */
+  /** The scenarios, each as `NAME on STORE`. */
   readonly names: readonly string[];
 }
 

@@ -47,7 +47,7 @@ export function together(earlier: Results | null, later: Results, isPart: boolea
 /** The earlier run with the scenarios that the later one measured at another commit. */
 function withPart(earlier: Results, { scenarios, ...later }: Results): Results {
   const { commit, command, date, minutes } = later;
-  const names = [...new Set(scenarios.map(({ name }) => name))];
+  const names = [...new Set(scenarios.map(({ name, store }) => `${name} on ${store}`))];
   const before = (earlier.again ?? []).map((run) => ({
     ...run,
     names: run.names.filter((name) => !names.includes(name)),

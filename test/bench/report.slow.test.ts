@@ -158,14 +158,14 @@ test('a run of chosen scenarios takes the place of those figures alone, and the 
   const marks = '<!-- bench: written by npm run bench -- --publish -->\n<!-- end of bench -->';
   assert.match(
     withFigures(marks, both),
-    /again on 2026-01-02 at commit def: `second`, `third`; `npm run bench/,
+    /again on 2026-01-02 at commit def: `second on mongodb`, `third on mongodb`; `npm run bench/,
   );
   const { again } = together(both, later('ghi', changed), true);
   assert.deepEqual(
     again?.map(({ commit, names }) => [commit, names]),
     [
-      ['def', ['third']],
-      ['ghi', ['second']],
+      ['def', ['third on mongodb']],
+      ['ghi', ['second on mongodb']],
     ],
   );
   assert.deepEqual(together(both, later('ghi', changed), false).scenarios, [changed]);

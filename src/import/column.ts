@@ -1,7 +1,7 @@
-import { isCommonCell } from './common-types.ts';
 import { UsageError } from '../terminal/arguments.ts';
 import { counted, countOf, printable, quoted, shellWord } from '../terminal/text.ts';
 import type { Reading } from './arguments.ts';
+import { isCommonCell } from './common-types.ts';
 import type { CsvRecord } from './csv.ts';
 import { canRead, nameOfKind, simpleCell, type CellKind, type Kind } from './kinds.ts';
 import type { Notation } from './notation.ts';
@@ -186,7 +186,7 @@ function countMisfit({ kind, misfits }: Column, record: CsvRecord, index: number
   const from = starts[index] ?? 0;
   const to = ends[index] ?? 0;
   if (from === to || !Number.isNaN(simpleCell(kind, notation, bytes, from, to))) return;
-  if (!notation.dates && isCommonCell(kind, { bytes, from, to })) return;
+  if (isCommonCell(kind, { bytes, from, to }, notation)) return;
   const cell = record.text(index);
   if (canRead(kind, cell, notation)) return;
   misfits.rows++;

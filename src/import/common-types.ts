@@ -1,5 +1,6 @@
 import { BSON_TYPE } from '../store/values/bson-types.ts';
 import type { DocumentWriter } from './document-writer.ts';
+import type { Notation } from './notation.ts';
 
 const OBJECT_ID = Buffer.from('{"$oid":"');
 const DATE = Buffer.from('{"$date":"');
@@ -38,34 +39,43 @@ export function writeCommonType(writer: DocumentWriter, name: Uint8Array, row: B
   return end + END.length;
 }
 
-/**
- * Writes a cell of CSV as a kind (see kinds.ts) when it has the same form as the frequent values of JSON. Returns false, with nothing written,
- * for any other one.
- */
+/** Writes a cell of CSV as a kind when it has one of the same forms. Returns false, with nothing written, for any other one. */
 export function writeCommonCell(
   writer: DocumentWriter,
   name: Uint8Array,
-  kind: string,
-  { bytes, from, to }: CellBytes,
+  kind: KindName,
+  cell: CellBytes,
+  notation: Notation,
 ): boolean {
-  if (!isCommonCell(kind, { bytes, from, to })) return false;
-  const time = kind === 'objectid' ? null : commonTime(bytes, from, to);
-  if (time === null) putObjectId(writer, name, bytes, from);
-  else writer.date(name, time);
+  const time = timeOfCell(kind, cell, notation);
+  if (time !== null) writer.date(name, time);
+  else if (isObjectId(kind, cell)) putObjectId(writer, name, cell.bytes, cell.from);
+  else return false;
   return true;
 }
 
 /** Whether writeCommonCell writes the cell. */
-export function isCommonCell(kind: string, { bytes, from, to }: CellBytes): boolean {
-  if (kind === 'objectid') return to - from === OBJECT_ID_DIGITS && isHex(bytes, from, to);
-  return (kind === 'date' || kind === 'date-utc') && commonTime(bytes, from, to) !== null;
+export function isCommonCell(kind: KindName, cell: CellBytes, notation: Notation): boolean {
+  return isObjectId(kind, cell) || timeOfCell(kind, cell, notation) !== null;
 }
+
+/** What a column is read as: see kinds.ts. */
+type KindName = string;
 
 /** The bytes of a cell. */
 interface CellBytes {
   readonly bytes: Uint8Array;
   readonly from: number;
   readonly to: number;
+}
+
+function isObjectId(kind: KindName, { bytes, from, to }: CellBytes): boolean {
+  return kind === 'objectid' && to - from === OBJECT_ID_DIGITS && isHex(bytes, from, to);
+}
+
+/** Null also where dates have forms of their own. */
+function timeOfCell(kind: KindName, { bytes, from, to }: CellBytes, { dates }: Notation): number | null {
+  return !dates && (kind === 'date' || kind === 'date-utc') ? commonTime(bytes, from, to) : null;
 }
 
 function writeObjectId(writer: DocumentWriter, name: Uint8Array, row: Buffer, at: number): number {

@@ -156,8 +156,8 @@ export class DocumentWriter {
     return this.bytes[this.#start + offset] ?? 0;
   }
 
-  /** The bytes of the value of an element. */
-  valueBytes(offset: number, to: number): number {
+  /** The length of the value of an element, in bytes. `to` is the offset behind the element. */
+  valueLength(offset: number, to: number): number {
     let nul = this.#start + offset + 1;
     while (this.bytes[nul] !== 0) nul++;
     return this.#start + to - nul - 1;

@@ -3,7 +3,10 @@ import { BrokenSource, type SourceRows } from './row.ts';
 import type { Ends } from './sum-row.ts';
 import { countOf } from '../terminal/text.ts';
 
-/** A batch is written when it reaches this many rows or bytes. MongoDB takes 10,000 in two thirds of the time of five times 2,000. */
+/**
+ * A batch is written when it reaches this many rows or bytes. MongoDB takes 10,000 rows in two thirds of the time of five
+ * times 2,000.
+ */
 const BATCH_ROWS = 10_000;
 /** The same number of a source that may never end: rows wait for it. */
 const ENDLESS_ROWS = 2_000;

@@ -87,7 +87,7 @@ function writeCell(
   const number = simpleCell(kind, notation, record.bytes, from, to);
   if (kind === 'string') writeText(writer, field, record, index);
   else if (!Number.isNaN(number)) writer.number(field, number);
-  else if (notation.dates || !writeCommonCell(writer, field, kind, { bytes: record.bytes, from, to }))
+  else if (!writeCommonCell(writer, field, kind, { bytes: record.bytes, from, to }, notation))
     try {
       writeKind(writer, field, record.text(index), kind, notation);
     } catch (error) {

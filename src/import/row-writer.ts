@@ -75,7 +75,7 @@ export class RowWriter extends DocumentWriter {
     if (NO_KEYS.includes(type))
       throw new BadRow('the id is null, an array, or of another type that no row has as its id');
     if (type !== BSON_TYPE.string) return;
-    const bytes = this.valueBytes(this.#from, this.#to) - STRING_BYTES;
+    const bytes = this.valueLength(this.#from, this.#to) - STRING_BYTES;
     if (bytes === 0) throw new BadRow('the id is empty');
     if (bytes > MAX_ID_BYTES) throw new BadRow(`the id has ${bytes} bytes; the maximum is ${MAX_ID_BYTES}`);
   }

@@ -84,7 +84,7 @@ test('cells of CSV in these forms are what the reader of any cell makes of them,
     const bytes = Buffer.from(`1,${cell},2`);
     const writer = new DocumentWriter();
     writer.begin();
-    const isWritten = writeCommonCell(writer, NAME, kind, { bytes, from: 2, to: bytes.length - 2 });
+    const isWritten = writeCommonCell(writer, NAME, kind, { bytes, from: 2, to: bytes.length - 2 }, {});
     assert.equal(isWritten, isFast, cell);
     if (!isFast) assert.equal(writer.offset, 4, 'nothing is written');
     else return BSON.deserialize(writer.end()).v;

@@ -56,10 +56,10 @@ async function stopped(run: Promise<ImportResult>): Promise<ImportStop> {
 
 test('A row that the store refuses is reported with its position in any batch', async () => {
   const store = new ImportStore();
-  await store.insert([item(3_000), item(9_999)], 'skip');
-  const run = options(store, new Numbers().rows(10_000));
-  assert.deepEqual(await importRows(run), { read: 10_000, written: 9_998, skipped: 0, failed: 2 });
-  assert.deepEqual(run.reports, ['30000: a row with its _id exists', '99990: a row with its _id exists']);
+  await store.insert([item(3_000), item(29_999)], 'skip');
+  const run = options(store, new Numbers().rows(30_000));
+  assert.deepEqual(await importRows(run), { read: 30_000, written: 29_998, skipped: 0, failed: 2 });
+  assert.deepEqual(run.reports, ['30000: a row with its _id exists', '299990: a row with its _id exists']);
 });
 
 test('An import holds at most three batches in memory and runs two inserts at once', async () => {
@@ -75,6 +75,17 @@ test('An import holds at most three batches in memory and runs two inserts at on
   assert.equal(written, 60_000);
   assert.equal(store.mostUnderWay, 2);
   assert.ok(most <= 30_001, `${most} rows were in memory`);
+});
+
+test('Rows of a source that may never end wait for fewer others than those of a file', async () => {
+  for (const [isEndless, expected] of [
+    [true, 2_000],
+    [false, 10_000],
+  ] as const) {
+    const store = new ImportStore();
+    await importRows(options(store, new Numbers().rows(20_000), { isEndless }));
+    assert.deepEqual([...new Set(store.calls.map(({ rows }) => rows.length))], [expected]);
+  }
 });
 
 test('A batch has a maximum size in bytes', async () => {

@@ -1,10 +1,10 @@
 import type { Sink } from '../../pipeline/sink.ts';
+import type { FeedReader } from '../../store/turns/readers.ts';
 import { FeedAnswer, oneFeed, type FeedEnd } from './answer.ts';
 import type { Start } from './follow.ts';
 import type { FeedSums, ReaderPosition } from './page.ts';
 import { Pages } from './pages.ts';
 import type { Question } from './question.ts';
-import type { FeedReader } from '../../store/turns/readers.ts';
 import { sendAnswer, type FeedResponse } from './response.ts';
 
 /** What a reader asks for that goes on behind pages. */
@@ -17,23 +17,24 @@ interface Leg {
   readonly sums?: FeedSums;
 }
 
+/** How many readers have a question, by its name. */
 const readers = new WeakMap<FeedReader, Map<string, number>>();
 
-/** How many readers have the same question. */
-function readersOf({ changes, name }: Question): number {
-  return readers.get(changes)?.get(name) ?? 0;
+/** Whether a question has one reader. Pages are small: a reader alone that is behind reads more at once by itself. */
+function isAlone({ changes, name }: Question): boolean {
+  return readers.get(changes)?.get(name) === 1;
 }
 
 function countReaders(question: Question, more: 1 | -1): void {
   const counts = readers.get(question.changes) ?? new Map<string, number>();
-  const count = readersOf(question) + more;
+  const count = (counts.get(question.name) ?? 0) + more;
   if (count === 0) counts.delete(question.name);
   else counts.set(question.name, count);
   readers.set(question.changes, counts);
 }
 
 /**
- * The run of a reader: by its own loop, and by the pages of its question while it has everything. There may be thousands at
+ * The run of a reader: by its own loop, and by the pages of its question from the end of the log on. There may be thousands at
  * rest, so a reader keeps nothing of its loop then, nor its query, and its question is the one of its pages.
  */
 export class FeedRun {
@@ -71,8 +72,7 @@ export class FeedRun {
     this.#leg = null;
     const { start, ...asked } = leg;
     const followed = oneFeed(question);
-    // Pages are small. One reader alone that is behind reads more at once by itself.
-    const rests = (isUpToDate: boolean) => isUpToDate || readersOf(question) > 1;
+    const rests = (isUpToDate: boolean) => isUpToDate || !isAlone(question);
     const answer = new FeedAnswer(question.lines(), start, { ...question, ...asked, followed, rests });
     await sendAnswer(answer, sink, this.#response);
     this.#rest = answer.rest;
@@ -84,8 +84,10 @@ export class FeedRun {
     this.#rest = null;
     if (!rest) return;
     const { request, parked } = this.#response;
+    const question = this.#question;
     const wrote = (rows: number) => void (request.notes.rows = rows);
-    return Pages.follow(this.#question, rest, { sink, wrote, parked }).then(({ at, sums }) => {
+    const output = { sink, wrote, parked, isAlone: () => isAlone(question) };
+    return Pages.follow(question, rest, output).then(({ at, sums }) => {
       const { place, isUpToDate } = at;
       const first = { keys: [], next: place, isUpToDate };
       this.#leg = { start: { place, walk: 'over', first }, end: ON, sums };

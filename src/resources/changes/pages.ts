@@ -24,6 +24,8 @@ interface Output {
   readonly wrote: (rows: number) => void;
   /** See PumpObserver. */
   readonly parked: () => () => void;
+  /** Whether no other reader asks for the same: one alone that is behind reads on by itself. */
+  readonly isAlone: () => boolean;
 }
 
 /** A follower that was given a page. */
@@ -102,7 +104,7 @@ export class Pages {
       if (!given) return standing;
       standing = given;
       if (given.taken && !(await isTakenSoon(given.taken, output.parked))) return standing;
-      if (this.#followers === 1 && !standing.at.isUpToDate) return standing;
+      if (!standing.at.isUpToDate && output.isAlone()) return standing;
     }
   }
 

@@ -32,7 +32,7 @@ class Reader {
   #lines = '';
   #waiting: { readonly pieces: number; readonly resolve: () => void } | null = null;
 
-  constructor(question: Question, at: ReaderPosition) {
+  constructor(question: Question, at: ReaderPosition, isAlone = false) {
     const write = (chunk: Uint8Array) => this.#write(Buffer.from(chunk).toString());
     const sink = { ...sinkTo(write), signal: this.left.signal };
     const parked = () => {
@@ -40,7 +40,7 @@ class Reader {
       this.parks.resolve();
       return () => void (this.parked = false);
     };
-    this.stay = Pages.follow(question, at, { sink, wrote: () => undefined, parked });
+    this.stay = Pages.follow(question, at, { sink, wrote: () => undefined, parked, isAlone: () => isAlone });
     this.stay.catch(() => undefined); // awaited by its test
   }
 
@@ -92,9 +92,26 @@ async function opened(t: TestContext, change: Partial<Question> = {}) {
     at: { place: await feed.now(NEVER), cursor: 'first', isUpToDate: true },
     sums: { rows: 0, removed: 0, bytes: 0, crc: 0 },
   });
-  const put = (_id: string, filler = '') =>
-    store.items.insert([BSON.serialize({ _id, category: 'x', price: 1, filler })], 'replace');
-  return { question, at, put };
+  const putAll = (ids: readonly string[], filler = '') =>
+    store.items.insert(
+      ids.map((_id) => BSON.serialize({ _id, category: 'x', price: 1, filler })),
+      'replace',
+    );
+  const put = (id: string, filler = '') => putAll([id], filler);
+  return { question, at, put, putAll };
+}
+
+/** A follower that has had two pages, and the places before them. */
+async function openedWithPages(t: TestContext) {
+  const { question, at, put } = await opened(t);
+  const start = await at();
+  const first = new Reader(question, start);
+  await put('a');
+  await first.has(1);
+  const later = await at();
+  await put('b');
+  await first.has(2);
+  return { question, put, start, first, later };
 }
 
 /** All followers leave, and with them the pages end. */
@@ -151,14 +168,7 @@ test('there is a page of a checkpoint while nothing happens', async (t) => {
 });
 
 test('followers behind the newest page get what changed since by one look-up, and the next page with the others', async (t) => {
-  const { question, at, put } = await opened(t);
-  const start = await at();
-  const first = new Reader(question, start);
-  await put('a');
-  await first.has(1);
-  const later = await at();
-  await put('b');
-  await first.has(2);
+  const { question, put, start, first, later } = await openedWithPages(t);
   const lookUps = t.mock.method(question.changes, 'rows').mock;
   const late = [later, start, later].map((from) => new Reader(question, from));
   await Promise.all(late.map((one) => one.has(1)));
@@ -184,14 +194,7 @@ test('a follower learns that it is up to date although nothing changes, and the 
 });
 
 test('a follower whose place is before a page that is being read gets the next one', async (t) => {
-  const { question, at, put } = await opened(t);
-  const start = await at();
-  const first = new Reader(question, start);
-  await put('a');
-  await first.has(1);
-  const later = await at();
-  await put('b');
-  await first.has(2);
+  const { question, start, first, later } = await openedWithPages(t);
   const read = question.changes.rows.bind(question.changes);
   const isReading = deferred();
   const mayRead = deferred();
@@ -228,6 +231,20 @@ test('the next page is read after a rest as long as followers had with the one b
   await put('b');
   await reader.has(2);
   const next = reads.find((time) => time > end) ?? assert.fail();
-  assert.ok(next - end >= 190, `it read on after ${next - end} ms`);
+  assert.ok(next - end >= 390, `it read on after ${next - end} ms`);
   await leave(reader);
+});
+
+test('a reader alone leaves while it is behind, and stays beside others', async (t) => {
+  const { question, at, putAll } = await opened(t);
+  const start = await at();
+  const rows = 300; // more than the first page takes
+  const alone = new Reader(question, start, true);
+  await putAll(Array.from({ length: rows }, (_, n) => `${n}`));
+  const { at: stop, sums } = await alone.stay;
+  assert.deepEqual([alone.pieces.length, stop.isUpToDate, sums.rows < rows], [1, false, true]);
+  const other = new Reader(question, start);
+  await other.has(2);
+  assert.deepEqual([other.last?.rows, other.last?.upToDate], [rows, true]);
+  await leave(other);
 });

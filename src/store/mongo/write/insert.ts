@@ -56,7 +56,10 @@ export async function insertRows(
   return { written: statements.length - errors.length, skipped, refused };
 }
 
-/** Why the bytes are no row. The server refuses those whose key has a type that no key can have. `names`: `_id`, and those of the check. */
+/**
+ * Why the bytes are no row. The server refuses those whose key has a type that no key can have. `names`: `_id`, and those of
+ * the check.
+ */
 function faultOf(row: Uint8Array, names: readonly Uint8Array[], check?: RowCheck): string | null {
   const elements = elementsIn(row, names);
   if (typeof elements === 'string') return elements;

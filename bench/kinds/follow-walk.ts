@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Finder } from '../../src/load/finder.ts';
 import { readStream, verifyStream } from '../reader.ts';
-import { startUsage } from '../usage.ts';
+import { startUsage, type Usage } from '../usage.ts';
 import { pidsOf, urlOf, type Kind } from './kind.ts';
 
 /**
@@ -24,7 +24,7 @@ export const followWalk: Kind<FollowWalkScenario> = {
     const { rows, bytes, md5 } = await verifyStream(plain, 'identity');
     const hash = createHash('md5');
     let rest = '';
-    await follow(plain, (piece) => {
+    await read(`${plain}?follow=true`, UP_TO_DATE, (piece) => {
       const text = rest + Buffer.from(piece).toString('latin1');
       const end = text.lastIndexOf('\n') + 1;
       rest = text.slice(end);
@@ -35,29 +35,36 @@ export const followWalk: Kind<FollowWalkScenario> = {
     return { text: `${rows} rows, ${bytes} bytes, md5 ${md5}`, rows, bytes };
   },
 
+  needsWarmth: () => true,
+
   /**
-   * Both are timed to the last row. The stream with checkpoints is read before and after, so that a change of the machine's
-   * speed affects both alike.
+   * Both are timed to the last row by the same reader, which looks for it in all bytes. They are read by turns until those
+   * that follow took the seconds of a round, so that a change of the machine's speed affects both alike.
    */
   async measure(job, { rows, bytes }) {
     const plain = urlOf(job) + job.scenario.path;
     const last = await lastId(plain);
-    const proved = `${plain}?checkpoints=true`;
-    const before = await readStream(proved, 'identity');
-    const endUsage = startUsage(pidsOf(job));
-    const followed = await follow(plain, undefined, last);
-    const usage = endUsage();
-    const after = await readStream(proved, 'identity');
-    if (followed.bytes <= bytes)
-      throw new Error(
-        `${job.subject.name}: ${followed.bytes} bytes came where more than ${bytes} were expected`,
-      );
-    const provedSeconds = (before.seconds + after.seconds) / 2;
+    const readProved = async () => (await read(`${plain}?checkpoints=true`, last)).seconds;
+    const readFollowed = async () => {
+      const endUsage = startUsage(pidsOf(job));
+      const { bytes: came, seconds } = await read(`${plain}?follow=true`, last);
+      if (came > bytes) return { seconds, usage: endUsage() };
+      throw new Error(`${job.subject.name}: ${came} bytes came where more than ${bytes} were expected`);
+    };
+    const proved = [await readProved()];
+    const followed: Awaited<ReturnType<typeof readFollowed>>[] = [];
+    do {
+      followed.push(await readFollowed());
+      proved.push(await readProved());
+    } while (sum(followed.map(({ seconds }) => seconds)) < job.effort.seconds);
+    const seconds = sum(followed.map((one) => one.seconds));
+    const provedSeconds = sum(proved) / proved.length;
+    const ofProved = (provedSeconds * followed.length) / seconds;
     return {
-      seconds: followed.seconds,
-      count: rows,
-      usage,
-      figures: { ofProved: provedSeconds / followed.seconds, provedPerSecond: rows / provedSeconds },
+      seconds,
+      count: rows * followed.length,
+      usage: sumOf(followed.map(({ usage }) => usage)),
+      figures: { ofProved, provedPerSecond: rows / provedSeconds },
     };
   },
 };
@@ -69,7 +76,21 @@ async function lastId(stream: string): Promise<string> {
   return JSON.stringify({ id: data[0]?.id }).slice(0, -1);
 }
 
-function follow(plain: string, onPiece?: (piece: Uint8Array) => void, until = UP_TO_DATE) {
+/** Reads a stream until a text has come. */
+function read(url: string, until: string, onPiece?: (piece: Uint8Array) => void) {
   const finder = new Finder(until);
-  return readStream(`${plain}?follow=true`, 'identity', onPiece, (_bytes, piece) => finder.isIn(piece));
+  return readStream(url, 'identity', onPiece, (_bytes, piece) => finder.isIn(piece));
+}
+
+function sumOf(usages: readonly Usage[]): Usage {
+  return {
+    server: sum(usages.map(({ server }) => server)),
+    client: sum(usages.map(({ client }) => client)),
+    mongod: sum(usages.map(({ mongod }) => mongod)),
+    rssPeak: Math.max(...usages.map(({ rssPeak }) => rssPeak)),
+  };
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, one) => total + one, 0);
 }

@@ -3,6 +3,7 @@ import { test, type TestContext } from 'node:test';
 import { CommandRefusal } from '../../../src/base/errors.ts';
 import { Int32 } from '../../../src/store/values/bson.ts';
 import type { OwnedCollection } from '../../../src/store/store.ts';
+import { Maintenance } from '../../../src/store/sqlite/file/maintenance.ts';
 import { fillWith, startFill } from '../../support/store/filling.ts';
 import {
   expectedItems,
@@ -130,6 +131,15 @@ test('an import into a resource that another one fills is refused, one that adds
   assertClean(directory, 60);
 });
 
+/** As if another container had begun the load that fills the items. */
+function moveElsewhere(directory: string): void {
+  const file = openRaw(directory);
+  const set = file.sets.get(ITEMS);
+  const imports = set.imports?.map((one) => ({ ...one, holder: { ...one.holder, space: 'elsewhere' } }));
+  file.sets.put({ ...set, imports });
+  file.close();
+}
+
 test('a load of a process that cannot be seen ends when its time is over, and does not go on then', async (t) => {
   const directory = await temporaryFolder(t);
   let now = Date.now();
@@ -140,12 +150,7 @@ test('a load of a process that cannot be seen ends when its time is over, and do
   const lost = startFill(items, { replaces: true });
   lost.add(bytesOf(rows.slice(10, 20)));
   await lost.asks();
-  const file = openRaw(directory);
-  const set = file.sets.get(ITEMS);
-  // As if another container had begun it.
-  const imports = set.imports?.map((one) => ({ ...one, holder: { ...one.holder, space: 'elsewhere' } }));
-  file.sets.put({ ...set, imports });
-  file.close();
+  moveElsewhere(directory);
   await assert.rejects(startFill(later, { replaces: true }).done, /^CommandRefusal: Another import/);
   now = Date.now() + 61_000;
   await fillWith(later, bytesOf(rows.slice(20)), { replaces: true });
@@ -153,6 +158,34 @@ test('a load of a process that cannot be seen ends when its time is over, and do
   await assert.rejects(lost.done, /was taken for one whose process had ended/);
   await assertWhole(items, rows.slice(20));
   assertClean(directory, 20);
+});
+
+test('a load whose time is over while its thread inserts rows says so too', async (t) => {
+  const directory = await temporaryFolder(t);
+  const items = await openIn(t, directory);
+  const later = (await openFor(t, directory, { wallClock: () => Date.now() + 61_000 })).items;
+  const rows = makeItems(20);
+  const lost = startFill(items);
+  await lost.asks();
+  moveElsewhere(directory);
+  // The load has looked at its lease by then.
+  const inserting = t.mock.method(
+    Maintenance.prototype,
+    'insert',
+    async function (this: Maintenance, ...asked: Parameters<Maintenance['insert']>) {
+      inserting.mock.restore();
+      await fillWith(later, bytesOf(rows.slice(10)), { replaces: true });
+      return this.insert(...asked);
+    },
+  );
+  lost.add(bytesOf(rows.slice(0, 10)));
+  lost.end();
+  await assert.rejects(
+    lost.done,
+    /^CommandRefusal: This import .* was taken for one whose process had ended/,
+  );
+  await assertWhole(items, rows.slice(10));
+  assertClean(directory, 10);
 });
 
 test('a load that fails leaves an empty store, which can be loaded again', async (t) => {

@@ -28,6 +28,8 @@ const STAMP = join(DIST, '.built');
 const WASM = 'rows/wasm/transcode.wasm';
 /** Checks the rows of the embedded store. */
 const ROWS_WASM = 'store/sqlite/file/rows.wasm';
+/** Finds the bytes that a table of CSV is cut at. */
+const MARKS_WASM = 'import/csv-marks.wasm';
 const SCALAR = 'web/scalar.js';
 const SCALAR_SOURCE = join(ROOT, 'node_modules/@scalar/fastify-api-reference/dist/index.js');
 /** The script and the styles of the explorer page, each made of many files and a library. */
@@ -39,6 +41,7 @@ const SOURCES_OF_CLIENTS = /^(javascript|python\/(src|pyproject|README))((?!__py
 const ASSETS = [
   WASM,
   ROWS_WASM,
+  MARKS_WASM,
   SCALAR,
   ...PAGE,
   CLIENTS,
@@ -54,7 +57,7 @@ const ASSETS = [
   'pipeline/parquet-thread.mjs',
   'store/sqlite/file/worker.mjs',
 ];
-const BUILT = [WASM, ROWS_WASM, SCALAR, ...PAGE];
+const BUILT = [WASM, ROWS_WASM, MARKS_WASM, SCALAR, ...PAGE];
 
 const WASM_FLAGS = [
   '-O3',
@@ -83,6 +86,8 @@ async function build() {
   if (await isOlder(join(SRC, WASM), sources)) await buildWasm('module.as.ts', WASM);
   const checks = await filesOf('store/sqlite/file', (name) => name.endsWith('.as.ts'));
   if (await isOlder(join(SRC, ROWS_WASM), checks)) await buildWasm('rows.as.ts', ROWS_WASM);
+  const marks = await filesOf('import', (name) => name.endsWith('.as.ts'));
+  if (await isOlder(join(SRC, MARKS_WASM), marks)) await buildWasm('csv-marks.as.ts', MARKS_WASM);
   if (await isOlder(join(SRC, SCALAR), [SCALAR_SOURCE])) await buildScalar();
   const pages = [...(await filesOf('web/page', () => true)), ...(await filesOf('pull', () => true))];
   if (await isOlder(join(SRC, PAGE[0]), pages)) await buildPage();

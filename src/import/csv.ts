@@ -1,10 +1,13 @@
 import { isUtf8 } from 'node:buffer';
 import { foundInPieces, type Piece } from './chunks.ts';
+import { CsvMarks } from './csv-marks.ts';
 import { BadRow, BrokenSource, LONGEST_ROW, type SourceRows, type SourceRow } from './row.ts';
 
 const QUOTE = 0x22;
 const LF = 0x0a;
 const CR = 0x0d;
+/** The last byte of ASCII. */
+const ASCII = 0x7f;
 
 const NOT_UTF8 = 'the row is not valid UTF-8; --encoding windows-1252 reads a file of Windows';
 
@@ -20,10 +23,13 @@ interface Dialect {
 export const COMMAS: Dialect = { delimiter: ',', missing: [] };
 
 /** A record of CSV: its cells are in `bytes`. It is valid until the next one is asked for. */
-export type CsvRecord = Omit<CsvScanner, 'records'>;
+export type CsvRecord = Omit<CsvScanner, 'begin' | 'next' | 'end'>;
 
 /** Makes the item of a record, as BSON. Throws BadRow when the row cannot become an item. */
 export type RowOfRecord = (record: CsvRecord) => Uint8Array;
+
+/** Receives the first row, the header, and returns what is done with each record under it. */
+type UnderHeader<T> = (header: readonly string[]) => (record: CsvRecord) => T;
 
 /**
  * Reads CSV (see CsvScanner). `underHeader` receives the first row, the header, and returns what turns rows into items. `at`
@@ -32,19 +38,55 @@ export type RowOfRecord = (record: CsvRecord) => Uint8Array;
  */
 export function readCsv<T>(
   source: AsyncIterable<Buffer>,
-  underHeader: (header: readonly string[]) => (record: CsvRecord) => T,
+  underHeader: UnderHeader<T>,
   dialect = COMMAS,
   isCut = false,
 ): SourceRows<T> {
-  const scanner = new CsvScanner(dialect);
-  let makeRow: ((record: CsvRecord) => T) | null = null;
-  return foundInPieces<SourceRow<T>>(source, (piece, rows) => {
-    for (const record of scanner.records(piece, piece.isLast && !isCut))
-      if (makeRow) rows.push(rowOf(record, makeRow));
-      else makeRow = underHeader(headerOf(record));
-    if (!makeRow && piece.isLast)
-      throw new BrokenSource('the file is empty; a CSV file begins with a header row');
+  return foundInPieces<SourceRow<T>>(
+    source,
+    recordsUnder(underHeader, dialect, isCut, (record, makeRow, rows) => {
+      rows.push(rowOf(record, makeRow));
+      return true;
+    }),
+  );
+}
+
+/**
+ * Reads the same, and makes nothing of it: shows the valid records to what `underHeader` returns, until that returns false.
+ * Rejects as readCsv does.
+ */
+export async function lookThroughCsv(
+  source: AsyncIterable<Buffer>,
+  underHeader: UnderHeader<boolean>,
+  dialect = COMMAS,
+  isCut = false,
+): Promise<void> {
+  const read = recordsUnder<boolean, CsvRecord>(underHeader, dialect, isCut, (record, see, ends) => {
+    if (record.fault !== null || see(record)) return true;
+    ends.push(record);
+    return false;
   });
+  for await (const _ of foundInPieces(source, read)) return;
+}
+
+/** Returns what reads a piece of CSV. It gives the records under the header to `found` until that returns false. */
+function recordsUnder<T, Found>(
+  underHeader: UnderHeader<T>,
+  dialect: Dialect,
+  isCut: boolean,
+  take: (record: CsvRecord, underHeader: (record: CsvRecord) => T, found: Found[]) => boolean,
+): (piece: Piece, found: Found[]) => void {
+  const scanner = new CsvScanner(dialect);
+  let isUnder: ((record: CsvRecord) => T) | null = null;
+  return (piece, found) => {
+    scanner.begin(piece.bytes, piece.isLast && !isCut);
+    while (scanner.next())
+      if (!isUnder) isUnder = underHeader(headerOf(scanner));
+      else if (!take(scanner, isUnder, found)) return;
+    piece.rest = scanner.end();
+    if (!isUnder && piece.isLast)
+      throw new BrokenSource('the file is empty; a CSV file begins with a header row');
+  };
 }
 
 function rowOf<T>(record: CsvRecord, makeRow: (record: CsvRecord) => T): SourceRow<T> {
@@ -82,16 +124,20 @@ export class CsvScanner {
   line = 0;
   /** Why the record is not valid. null: it is. */
   fault: string | null = null;
-  /** Where the next record begins, and the line that it begins on, from 1, or a blank line before it. */
+  readonly #marks = new CsvMarks();
+  /** Whether there are no further bytes, and whether the records are in UTF-8, all of them. */
+  #isLast = false;
+  #isUtf8 = true;
+  /** Where the next record begins, its first mark, and the line that it begins on, from 1, or a blank line before it. */
   #next = 0;
+  #mark = 0;
   #nextLine: number;
   /** The number of cells that a record must have: that of the first. */
   #columns: number | null = null;
   readonly #delimiter: number;
   readonly #missing: readonly Buffer[];
-  /** The number of line ends in the quoted cells of the record, and all bytes of its cells combined by OR. */
+  /** The number of line ends in the quoted cells of the record. */
   #innerLines = 0;
-  #above = 0;
 
   constructor({ delimiter, missing, line = 1 }: Dialect) {
     this.#nextLine = line;
@@ -99,19 +145,48 @@ export class CsvScanner {
     this.#missing = missing.map((text) => Buffer.from(text));
   }
 
-  /** The records that end in a piece. `isLast`: there are no further bytes, so a record may end without a line end. */
-  *records(piece: Piece, isLast: boolean): Generator<CsvRecord> {
-    this.bytes = piece.bytes;
-    this.#next = 0;
-    while (this.#scan(isLast)) {
-      yield this;
-      this.#columns ??= this.cells;
+  /** Goes on in other bytes, which begin where the next record does. `isLast`: a record may end with them, without a line end. */
+  begin(bytes: Buffer, isLast: boolean): void {
+    this.bytes = bytes;
+    this.#isLast = isLast;
+    this.#next = this.#mark = 0;
+    this.#marks.find(bytes, this.#delimiter);
+    // A record ends behind a byte of ASCII, which no character of several bytes has.
+    let end = bytes.length;
+    if (!isLast) while (end > 0 && (bytes[end - 1] ?? 0) > ASCII) end--;
+    this.#isUtf8 = isUtf8(bytes.subarray(0, end));
+  }
+
+  /** Finds the next record. False: the bytes end before it does. */
+  next(): boolean {
+    this.#skipLines();
+    const { bytes } = this;
+    const { length } = bytes;
+    if (this.#next === length) return false;
+    this.#innerLines = this.cells = 0;
+    this.fault = null;
+    const mark = this.#mark;
+    const at = this.#cells();
+    // An LF may follow a CR.
+    if (!this.#isLast && (at >= length || (bytes[at] === CR && at + 1 === length))) {
+      this.#mark = mark;
+      return false;
     }
-    piece.rest = this.#next;
-    if (piece.bytes.length - this.#next > LONGEST_ROW)
+    const end = at < length ? this.#behindLine(at) : at;
+    this.line = this.#nextLine;
+    this.#check(end);
+    this.#nextLine += 1 + this.#innerLines;
+    this.#next = end;
+    return true;
+  }
+
+  /** Where the record begins that the bytes do not have whole. Throws BrokenSource when it is too long. */
+  end(): number {
+    if (this.bytes.length - this.#next > LONGEST_ROW)
       throw new BrokenSource(
         `the row on line ${this.#nextLine} is longer than 16 MB; a quote may not be closed`,
       );
+    return this.#next;
   }
 
   text(column: number): string {
@@ -130,85 +205,84 @@ export class CsvScanner {
     return false;
   }
 
-  /** Finds the next record. False: the bytes end before it does. */
-  #scan(isLast: boolean): boolean {
+  /** Passes blank lines. */
+  #skipLines(): void {
     const { bytes } = this;
-    const { length } = bytes;
-    while (bytes[this.#next] === LF || (bytes[this.#next] === CR && (isLast || this.#next + 1 < length))) {
+    while (
+      bytes[this.#next] === LF ||
+      (bytes[this.#next] === CR && (this.#isLast || this.#next + 1 < bytes.length))
+    ) {
       this.#next = this.#behindLine(this.#next);
       this.#nextLine++;
     }
-    let at = this.#next;
-    if (at === length) return false;
-    this.#innerLines = this.#above = this.cells = 0;
-    this.fault = null;
-    for (;;) {
-      at = bytes[at] === QUOTE ? this.#quotedCell(at + 1) : this.#plainCell(at, at);
-      this.cells++;
-      if (at >= length || bytes[at] !== this.#delimiter) break;
-      at++;
-    }
-    if (!isLast && (at >= length || (bytes[at] === CR && at + 1 === length))) return false; // an LF may follow
-    if (at < length) at = this.#behindLine(at);
-    this.line = this.#nextLine;
-    this.#check(at);
-    this.#nextLine += 1 + this.#innerLines;
-    this.#next = at;
-    return true;
   }
 
-  /** The index behind the line end at an index. */
+  /** The index behind the line end at an index, which the next mark is. */
   #behindLine(at: number): number {
-    return at + (this.bytes[at] === CR && this.bytes[at + 1] === LF ? 2 : 1);
+    const marks = this.bytes[at] === CR && this.bytes[at + 1] === LF ? 2 : 1;
+    this.#mark += marks;
+    return at + marks;
   }
 
-  /** Returns where a cell without quotes ends. `at`: from where on its end is looked for. */
-  #plainCell(from: number, start: number): number {
-    const bytes = this.bytes;
+  /** Finds the cells of a record. Returns where the last one ends, which the next mark is. */
+  #cells(): number {
+    const { bytes } = this;
     const delimiter = this.#delimiter;
-    const length = this.bytes.length;
-    let above = 0;
-    let at = start;
-    for (; at < length; at++) {
-      const byte = bytes[at] ?? 0;
+    let from = this.#next;
+    for (;;) {
+      const end = bytes[from] === QUOTE ? this.#quotedCell(from + 1) : this.#plainCell(from);
+      this.cells++;
+      if (bytes[end] !== delimiter) return end;
+      this.#mark++;
+      from = end + 1;
+    }
+  }
+
+  /** Finds a cell without quotes from the next mark on. Returns where it ends, which the next mark is then. */
+  #plainCell(from: number): number {
+    const { bytes } = this;
+    const delimiter = this.#delimiter;
+    const { places } = this.#marks;
+    const { length } = bytes;
+    let mark = this.#mark;
+    let end = places[mark] ?? length;
+    for (; end < length; end = places[++mark] ?? length) {
+      const byte = bytes[end];
       if (byte === delimiter || byte === LF || byte === CR) break;
       if (byte === QUOTE) this.fault = 'a quote is misplaced or not closed';
-      above |= byte;
     }
-    this.#above |= above;
-    this.#add(from, at, false);
-    return at;
+    this.#mark = mark;
+    this.#add(from, end, false);
+    return end;
   }
 
-  /** The same for a cell in quotes. `from` is behind the first of them. */
+  /** The same for a cell in quotes. `from` is behind the first of them, which the next mark is. */
   #quotedCell(from: number): number {
-    const bytes = this.bytes;
-    const delimiter = this.#delimiter;
-    const length = this.bytes.length;
+    const { bytes } = this;
+    const { places } = this.#marks;
+    const { length } = bytes;
     let hasQuotes = false;
-    let above = 0;
-    let at = from;
-    for (; at < length; at++) {
-      const byte = bytes[at] ?? 0;
-      above |= byte;
-      if (byte === LF || (byte === CR && bytes[at + 1] !== LF)) this.#innerLines++;
+    let mark = this.#mark + 1;
+    let end = places[mark] ?? length;
+    for (; end < length; end = places[++mark] ?? length) {
+      const byte = bytes[end];
+      if (byte === LF || (byte === CR && bytes[end + 1] !== LF)) this.#innerLines++;
       if (byte !== QUOTE) continue;
-      if (bytes[at + 1] !== QUOTE) break;
+      if (bytes[end + 1] !== QUOTE) break;
       hasQuotes = true;
-      at++;
+      mark++;
     }
-    this.#above |= above;
-    this.#add(from, at, hasQuotes);
-    const behind = bytes[at + 1];
-    if (at >= length) {
+    this.#mark = mark;
+    this.#add(from, end, hasQuotes);
+    if (end >= length) {
       this.fault = 'a quote is not closed before the end of the file';
       return length;
     }
-    if (behind !== undefined && behind !== delimiter && behind !== LF && behind !== CR) {
-      this.fault = 'a quote is misplaced or not closed';
-      return this.#plainCell(from, at + 1);
-    }
-    return at + 1;
+    this.#mark++;
+    const behind = bytes[end + 1];
+    if (behind === undefined || behind === this.#delimiter || behind === LF || behind === CR) return end + 1;
+    this.fault = 'a quote is misplaced or not closed';
+    return this.#plainCell(from);
   }
 
   #add(from: number, to: number, hasQuotes: boolean): void {
@@ -220,15 +294,25 @@ export class CsvScanner {
 
   /** Finds the fault of the record, which ends at `end`. */
   #check(end: number): void {
-    const { bytes, cells } = this;
-    const columns = this.#columns ?? cells;
+    const { cells } = this;
+    const columns = (this.#columns ??= cells);
     if (this.fault === null && cells !== columns)
       this.fault = `the row has ${cells} cells, but the header has ${columns}`;
-    if (this.fault === null && this.#above > 0x7f && !isUtf8(bytes.subarray(this.#next, end)))
-      this.fault = NOT_UTF8;
+    if (this.fault === null && !this.#isUtf8 && this.#isOther(end)) this.fault = NOT_UTF8;
     if (this.fault === null) return;
-    const endsLine = this.fault.includes('end of the file') && [LF, CR].includes(bytes[end - 1] ?? 0);
+    const endsLine = this.fault.includes('end of the file') && [LF, CR].includes(this.bytes[end - 1] ?? 0);
     const lastLine = this.line + this.#innerLines - Number(endsLine);
     if (lastLine > this.line) this.fault += `; the row extends to line ${lastLine}`;
+  }
+
+  /** Whether the record, which ends at `end`, has a cell of other bytes than UTF-8. The delimiter may be one. */
+  #isOther(end: number): boolean {
+    const { bytes, starts, ends } = this;
+    let above = 0;
+    for (let cell = 0; cell < this.cells; cell++) {
+      const to = ends[cell] ?? 0;
+      for (let at = starts[cell] ?? 0; at < to; at++) above |= bytes[at] ?? 0;
+    }
+    return above > ASCII && !isUtf8(bytes.subarray(this.#next, end));
   }
 }

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { rowsOfTable } from './row-from-cells.ts';
 import { RowWriter } from './row-writer.ts';
 import { takeWhile } from './chunks.ts';
-import { readCsv } from './csv.ts';
+import { lookThroughCsv, readCsv } from './csv.ts';
 import type { Reading } from './arguments.ts';
 import { BrokenSource, type Rows } from './row.ts';
 import {
@@ -51,8 +51,7 @@ export async function readTable(
     return guessing(table, reading);
   };
   // Rows that are not valid are left out: the import reports them when it reads them.
-  for await (const rows of readCsv(scanned, look, dialect, sample?.isCut))
-    if (rows.some((row) => 'item' in row && !row.item)) break;
+  await lookThroughCsv(scanned, look, dialect, sample?.isCut);
   if (kindsAt) table = await readAsStored(table, kindsAt);
   if (reading.into) {
     const fields = table.flatMap(({ path, kind }) => (path && kind ? [path.join('.')] : []));

@@ -143,10 +143,12 @@ function headerBelow([, ...records]: readonly HeadRecord[]): HeadRecord | undefi
 }
 
 function recordsIn(head: Buffer, delimiter: string, line: number): readonly HeadRecord[] {
+  const records: HeadRecord[] = [];
   const scanner = new CsvScanner({ delimiter, missing: [], line });
-  const piece = { bytes: head, isLast: false, rest: 0 };
-  return Array.from(scanner.records(piece, false), (record) => ({
-    line: record.line,
-    cells: Array.from({ length: record.cells }, (_, column) => record.text(column)),
-  }));
+  scanner.begin(head, false);
+  while (scanner.next()) {
+    const cells = Array.from({ length: scanner.cells }, (_, column) => scanner.text(column));
+    records.push({ line: scanner.line, cells });
+  }
+  return records;
 }

@@ -6,17 +6,24 @@ const OBJECT_ID = Buffer.from('{"$oid":"');
 const DATE = Buffer.from('{"$date":"');
 const END = Buffer.from('"}');
 const OBJECT_ID_DIGITS = 24;
-/** The forms of a time in UTC. Zeros are digits. */
-const SECONDS = Buffer.from('0000-00-00T00:00:00Z');
-const MILLISECONDS = Buffer.from('0000-00-00T00:00:00.000Z');
-const DOT_AT = SECONDS.length - 1;
+/** The lengths of a time in UTC, such as 2026-01-31T12:00:00Z, and with milliseconds, .000. Bytes. */
+const SECONDS_BYTES = 20;
+const MILLISECONDS_BYTES = 24;
+const DOT_AT = SECONDS_BYTES - 1;
 const ZERO = 0x30;
-const NINE = 0x39;
 const DOT = 0x2e;
+const HYPHEN = 0x2d;
+const COLON = 0x3a;
+const T = 0x54;
+const Z = 0x5a;
+/** In place of a number whose bytes are no digits. It is above all limits. */
+const NO_NUMBER = 1_000_000;
 /** Date.UTC takes years below for those of the last century. */
 const FIRST_YEAR = 100;
-/** The days that each month has. */
-const LAST_DAY = 28;
+const LAST_YEAR = 9_999;
+/** The days of each month. 0: there is none. February has one more in some years. */
+const DAYS = Uint8Array.of(0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31);
+const FEBRUARY = 2;
 /** The value of each byte as a hexadecimal digit. -1: it is none. */
 const HEX = Int8Array.from({ length: 256 }, (_, byte) => {
   const digit = parseInt(String.fromCharCode(byte), 16);
@@ -32,7 +39,7 @@ export function writeCommonType(writer: DocumentWriter, name: Uint8Array, row: B
   if (hasBytes(row, at, OBJECT_ID)) return writeObjectId(writer, name, row, at);
   if (!hasBytes(row, at, DATE)) return at;
   const from = at + DATE.length;
-  const end = from + formAt(row, from).length;
+  const end = from + lengthAt(row, from);
   const time = hasBytes(row, end, END) ? commonTime(row, from, end) : null;
   if (time === null) return at;
   writer.date(name, time);
@@ -47,16 +54,17 @@ export function writeCommonCell(
   cell: CellBytes,
   notation: Notation,
 ): boolean {
+  if (kind === 'objectid') return isLongEnough(cell) && putObjectId(writer, name, cell.bytes, cell.from);
   const time = timeOfCell(kind, cell, notation);
-  if (time !== null) writer.date(name, time);
-  else if (isObjectId(kind, cell)) putObjectId(writer, name, cell.bytes, cell.from);
-  else return false;
+  if (time === null) return false;
+  writer.date(name, time);
   return true;
 }
 
 /** Whether writeCommonCell writes the cell. */
 export function isCommonCell(kind: KindName, cell: CellBytes, notation: Notation): boolean {
-  return isObjectId(kind, cell) || timeOfCell(kind, cell, notation) !== null;
+  if (kind === 'objectid') return isLongEnough(cell) && isHex(cell.bytes, cell.from, cell.to);
+  return timeOfCell(kind, cell, notation) !== null;
 }
 
 /** What a column is read as: see kinds.ts. */
@@ -69,8 +77,8 @@ interface CellBytes {
   readonly to: number;
 }
 
-function isObjectId(kind: KindName, { bytes, from, to }: CellBytes): boolean {
-  return kind === 'objectid' && to - from === OBJECT_ID_DIGITS && isHex(bytes, from, to);
+function isLongEnough({ from, to }: CellBytes): boolean {
+  return to - from === OBJECT_ID_DIGITS;
 }
 
 /** Null also where dates have forms of their own. */
@@ -81,15 +89,24 @@ function timeOfCell(kind: KindName, { bytes, from, to }: CellBytes, { dates }: N
 function writeObjectId(writer: DocumentWriter, name: Uint8Array, row: Buffer, at: number): number {
   const from = at + OBJECT_ID.length;
   const end = from + OBJECT_ID_DIGITS;
-  if (!hasBytes(row, end, END) || !isHex(row, from, end)) return at;
-  putObjectId(writer, name, row, from);
-  return end + END.length;
+  return hasBytes(row, end, END) && putObjectId(writer, name, row, from) ? end + END.length : at;
 }
 
-function putObjectId(writer: DocumentWriter, name: Uint8Array, row: Uint8Array, from: number): void {
+/** Writes an ObjectId from its digits. Returns false, with nothing written, when they are none. */
+function putObjectId(writer: DocumentWriter, name: Uint8Array, row: Uint8Array, from: number): boolean {
+  const { offset } = writer;
   writer.element(BSON_TYPE.objectId, name);
-  for (let digit = from; digit < from + OBJECT_ID_DIGITS; digit += 2)
-    writer.bytes[writer.at++] = (hexAt(row, digit) << 4) | hexAt(row, digit + 1);
+  const { bytes } = writer;
+  let { at } = writer;
+  let all = 0;
+  for (let digit = from; digit < from + OBJECT_ID_DIGITS; digit += 2) {
+    const byte = (hexAt(row, digit) << 4) | hexAt(row, digit + 1); // of -1, it is below 0
+    all |= byte;
+    bytes[at++] = byte;
+  }
+  writer.at = at;
+  if (all < 0) writer.rewind(offset);
+  return all >= 0;
 }
 
 function isHex(row: Uint8Array, from: number, to: number): boolean {
@@ -97,38 +114,41 @@ function isHex(row: Uint8Array, from: number, to: number): boolean {
   return true;
 }
 
-function formAt(row: Uint8Array, from: number): Uint8Array {
-  return row[from + DOT_AT] === DOT ? MILLISECONDS : SECONDS;
+function lengthAt(row: Uint8Array, from: number): number {
+  return row[from + DOT_AT] === DOT ? MILLISECONDS_BYTES : SECONDS_BYTES;
 }
 
-/** The time that these bytes are, all of them. null: they are none, or a rare one. */
+/** The time that these bytes are, all of them: milliseconds since 1970. null: they are none, or a rare one. */
 function commonTime(row: Uint8Array, from: number, to: number): number | null {
-  const form = formAt(row, from);
-  const isWhole = to - from === form.length && hasForm(row, from, form);
-  return isWhole ? timeAt(row, from, form === MILLISECONDS) : null;
+  const length = lengthAt(row, from);
+  const isCommon =
+    to - from === length &&
+    row[from + 4] === HYPHEN &&
+    row[from + 7] === HYPHEN &&
+    row[from + 10] === T &&
+    row[from + 13] === COLON &&
+    row[from + 16] === COLON &&
+    row[to - 1] === Z;
+  if (!isCommon) return null;
+  const day = dayAt(row, from);
+  const hours = twoDigits(row, from + 11);
+  const minutes = twoDigits(row, from + 14);
+  const seconds = twoDigits(row, from + 17);
+  const milliseconds =
+    length === MILLISECONDS_BYTES ? twoDigits(row, from + 20) * 10 + digitAt(row, from + 22) : 0;
+  if (day === null || hours > 23 || minutes > 59 || seconds > 59 || milliseconds > 999) return null;
+  return day + ((hours * 60 + minutes) * 60 + seconds) * 1_000 + milliseconds;
 }
 
-/** Milliseconds since 1970 of a time in one of the forms. null: it is no time, or a rare one. */
-function timeAt(row: Uint8Array, at: number, hasMilliseconds: boolean): number | null {
+/** When the day begins that is at an index. */
+function dayAt(row: Uint8Array, at: number): number | null {
   const year = twoDigits(row, at) * 100 + twoDigits(row, at + 2);
   const month = twoDigits(row, at + 5);
   const day = twoDigits(row, at + 8);
-  const hours = twoDigits(row, at + 11);
-  const minutes = twoDigits(row, at + 14);
-  const seconds = twoDigits(row, at + 17);
-  const milliseconds = hasMilliseconds ? twoDigits(row, at + 20) * 10 + (row[at + 22] ?? ZERO) - ZERO : 0;
-  const isDay = year >= FIRST_YEAR && month >= 1 && month <= 12 && day >= 1 && day <= LAST_DAY;
-  const isTime = hours <= 23 && minutes <= 59 && seconds <= 59;
-  return isDay && isTime ? Date.UTC(year, month - 1, day, hours, minutes, seconds, milliseconds) : null;
-}
-
-/** Whether the bytes from an index on are digits where the form has zeros, and else its own. */
-function hasForm(row: Uint8Array, at: number, form: Uint8Array): boolean {
-  for (let n = 0; n < form.length; n++) {
-    const byte = row[at + n] ?? 0;
-    if (form[n] === ZERO ? byte < ZERO || byte > NINE : byte !== form[n]) return false;
-  }
-  return true;
+  if (year < FIRST_YEAR || year > LAST_YEAR || month > 12 || day < 1) return null;
+  const isLeap = month === FEBRUARY && year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
+  if (day > (DAYS[month] ?? 0) + Number(isLeap)) return null;
+  return Date.UTC(year, month - 1, day);
 }
 
 function hasBytes(row: Uint8Array, at: number, bytes: Uint8Array): boolean {
@@ -137,7 +157,12 @@ function hasBytes(row: Uint8Array, at: number, bytes: Uint8Array): boolean {
 }
 
 function twoDigits(row: Uint8Array, at: number): number {
-  return ((row[at] ?? ZERO) - ZERO) * 10 + (row[at + 1] ?? ZERO) - ZERO;
+  return digitAt(row, at) * 10 + digitAt(row, at + 1);
+}
+
+function digitAt(row: Uint8Array, at: number): number {
+  const digit = (row[at] ?? 0) - ZERO;
+  return digit >= 0 && digit <= 9 ? digit : NO_NUMBER;
 }
 
 function hexAt(row: Uint8Array, at: number): number {

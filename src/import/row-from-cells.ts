@@ -3,7 +3,7 @@ import { quoted } from '../terminal/text.ts';
 import type { CsvRecord, RowOfRecord } from './csv.ts';
 import { writeCommonCell } from './common-types.ts';
 import { nameBytes } from './document-writer.ts';
-import { simpleCell, writeKind } from './kinds.ts';
+import { simpleCell, writeKind, type CellKind } from './kinds.ts';
 import type { Notation } from './notation.ts';
 import { BadRow } from './row.ts';
 import type { RowWriter } from './row-writer.ts';
@@ -19,7 +19,14 @@ interface Field {
   readonly cell: { readonly index: number; readonly column: Column } | null;
   /** The fields of the document. */
   readonly inner: Field[];
+  /** Whether any value of it is what the check of items wants of its name: a text as category, a finite number as price. */
+  readonly isAsChecked: boolean;
 }
+
+/** Those that the check of items looks at. */
+const CHECKED_FIELDS = 2;
+/** The kinds of which each value is a finite number. */
+const NUMBERS: ReadonlySet<string> = new Set<CellKind>(['number', 'plain number', 'integer']);
 
 /**
  * Returns the function that turns the rows of a table into items, once the kinds of its columns are known. A row with a
@@ -42,13 +49,16 @@ export function rowsOfTable(table: readonly Column[], notation: Notation, writer
   }
   return (record) => {
     writer.begin();
-    for (const field of fields) writeField(writer, field, record, notation);
-    return writer.endRow();
+    let known = 0;
+    for (const field of fields) if (writeField(writer, field, record, notation) && field.isAsChecked) known++;
+    return writer.endRow(known === CHECKED_FIELDS);
   };
 }
 
 function fieldOf(name: string, cell: Field['cell']): Field {
-  return { name, bytes: nameBytes(name), cell, inner: [] };
+  const kind = cell?.column.kind ?? 'json';
+  const isAsChecked = name === 'category' ? kind === 'string' : name === 'price' && NUMBERS.has(kind);
+  return { name, bytes: nameBytes(name), cell, inner: [], isAsChecked };
 }
 
 /** Writes a field. Returns whether the record has a value for it. */
@@ -104,18 +114,22 @@ function writeCell(
 /** Writes a cell as a text. In one with quotes, each is written twice. */
 function writeText(writer: RowWriter, name: Uint8Array, record: CsvRecord, index: number): void {
   const { bytes: source } = record;
-  const hasQuotes = record.hasQuotes[index] ?? false;
   const from = record.starts[index] ?? 0;
   const to = record.ends[index] ?? 0;
   const start = writer.openText(name);
+  if (record.hasQuotes[index]) putUnquoted(writer, source, from, to);
+  else writer.put(source, from, to);
+  writer.closeText(start);
+}
+
+function putUnquoted(writer: RowWriter, source: Uint8Array, from: number, to: number): void {
   writer.room(to - from);
   const { bytes } = writer;
   let { at } = writer;
   for (let n = from; n < to; n++) {
     const byte = source[n] ?? 0;
     bytes[at++] = byte;
-    if (hasQuotes && byte === QUOTE) n++;
+    if (byte === QUOTE) n++;
   }
   writer.at = at;
-  writer.closeText(start);
 }

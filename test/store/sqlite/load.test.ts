@@ -3,7 +3,6 @@ import { test, type TestContext } from 'node:test';
 import { CommandRefusal } from '../../../src/base/errors.ts';
 import { Int32 } from '../../../src/store/values/bson.ts';
 import type { OwnedCollection } from '../../../src/store/store.ts';
-import { Maintenance } from '../../../src/store/sqlite/file/maintenance.ts';
 import { fillWith, startFill } from '../../support/store/filling.ts';
 import {
   expectedItems,
@@ -13,7 +12,7 @@ import {
   makeItems,
   type Item,
 } from '../../support/store/items.ts';
-import { ITEMS, openFor, openRaw } from '../../support/store/sqlite/sqlite.ts';
+import { beforeInsert, ITEMS, openFor, openRaw } from '../../support/store/sqlite/sqlite.ts';
 import { NEVER, PLENTY, assertChain } from '../../support/store/reading.ts';
 import { temporaryFolder } from '../../support/directory.ts';
 
@@ -169,15 +168,7 @@ test('a load whose time is over while its thread inserts rows says so too', asyn
   await lost.asks();
   moveElsewhere(directory);
   // The load has looked at its lease by then.
-  const inserting = t.mock.method(
-    Maintenance.prototype,
-    'insert',
-    async function (this: Maintenance, ...asked: Parameters<Maintenance['insert']>) {
-      inserting.mock.restore();
-      await fillWith(later, bytesOf(rows.slice(10)), { replaces: true });
-      return this.insert(...asked);
-    },
-  );
+  beforeInsert(t, () => fillWith(later, bytesOf(rows.slice(10)), { replaces: true }));
   lost.add(bytesOf(rows.slice(0, 10)));
   lost.end();
   await assert.rejects(

@@ -9,6 +9,7 @@ import { Connection, bytesIn } from '../../../../src/store/sqlite/file/connectio
 import { FILE } from '../../../../src/store/sqlite/file/file.ts';
 import { keyRow } from '../../../../src/store/sqlite/file/keyed.ts';
 import { columnOf, logTable, rowsTable } from '../../../../src/store/sqlite/file/layout.ts';
+import { Maintenance } from '../../../../src/store/sqlite/file/maintenance.ts';
 import { NEW, Collections } from '../../../../src/store/sqlite/file/collections.ts';
 import { openSqlite, type SqliteOptions } from '../../../../src/store/sqlite/sqlite-store.ts';
 import type { OpenStore } from '../open-store.ts';
@@ -25,6 +26,19 @@ export async function openFor(t: TestContext, directory: string, options: Partia
   const store = await openDirectory(directory, options);
   t.after(() => store.close());
   return store;
+}
+
+/** Does this once, when a load is about to insert rows in its thread. */
+export function beforeInsert(t: TestContext, work: () => Promise<unknown>): void {
+  const inserting = t.mock.method(
+    Maintenance.prototype,
+    'insert',
+    async function (this: Maintenance, ...asked: Parameters<Maintenance['insert']>) {
+      inserting.mock.restore();
+      await work();
+      return this.insert(...asked);
+    },
+  );
 }
 
 /** A new embedded store. */

@@ -12,6 +12,7 @@ import { StoppedError } from '../engine/stall-timer.ts';
 import { openEditions } from './open-editions.ts';
 import { openExports, servesExports } from './open-exports.ts';
 import { SettingsReader } from './read-again.ts';
+import { SpareMemory } from './spare-memory.ts';
 import { exportSources } from '../exports/order.ts';
 import { OpenStreams } from '../http/open-streams.ts';
 import { requestIdOf } from '../http/request-id.ts';
@@ -57,6 +58,8 @@ export interface ServerOptions {
   readonly sharedPort?: boolean;
   /** What the overload guard measures. */
   readonly overloadProbe?: OverloadProbe;
+  /** How often, and how, memory is given back once many streams have ended. */
+  readonly spareMemory?: Pick<ConstructorParameters<typeof SpareMemory>[0], 'collect' | 'lookMs'>;
   /** Reads the settings again. Absent: they do not change. Throws Faults. */
   readonly readConfig?: () => Config;
   /** Wraps the store before any other code uses it. */
@@ -126,7 +129,10 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
       }),
       logBytes: store.size && (() => store.size?.() ?? 0),
     });
-    const parts = { store, metrics, tracer, users, transcoder, resources, access, exports, editions };
+    const load = { openStreams: () => access.streams.open, inFlight: () => metrics.inFlight };
+    const spare = new SpareMemory({ ...load, ...options.spareMemory, log });
+    closes.push(() => spare.close());
+    const parts = { store, metrics, tracer, users, transcoder, resources, access, exports, editions, spare };
     const { serve, routes } = appOf(parts, config, log, options, () => closes.isDraining);
     const { engine, warning } = createEngine(config.HTTP_ENGINE, {
       serve: options.tap?.(serve, routes) ?? serve,
@@ -227,11 +233,12 @@ interface Parts {
   readonly access: Awaited<ReturnType<typeof openAccess>>;
   readonly exports: Awaited<ReturnType<typeof openExports>> | null;
   readonly editions: Awaited<ReturnType<typeof openEditions>>;
+  readonly spare: SpareMemory;
 }
 
 /** The application over the opened parts. */
 function appOf(
-  { store, metrics, tracer, users, transcoder, resources, access, exports, editions }: Parts,
+  { store, metrics, tracer, users, transcoder, resources, access, exports, editions, spare }: Parts,
   config: Config,
   log: Logger,
   { heartbeatMs = HEARTBEAT_MS, gather = ALONE }: ServerOptions,
@@ -260,6 +267,7 @@ function appOf(
     observer: {
       began: () => metrics.began(),
       routed: (request) => {
+        spare.routed(request);
         if (tracer) beginRequestSpan(tracer, request);
       },
       waits: (request) => {

@@ -172,6 +172,11 @@ export class Metrics {
     }
   }
 
+  /** Requests whose response is not finished, streams included. */
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
   began(): void {
     this.#inFlight++;
   }

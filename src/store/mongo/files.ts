@@ -1,9 +1,10 @@
 import type { Document } from 'mongodb';
-import { Binary } from '../values/bson.ts';
+import { Binary, BSON } from '../values/bson.ts';
 import { FileGoneError, isFileName, type FileStore, type FileWriter } from '../files.ts';
 import { documentsOf, MAJORITY, ON_PRIMARY, PRIMARY_FIRST } from './commands.ts';
 import type { MongoConnection } from './connection.ts';
-import { refuseErrors, type WriteError } from './write/raw-write.ts';
+import { CODES } from './errors.ts';
+import { refuseErrors, sequenceOf, type WriteError } from './write/raw-write.ts';
 
 /** The default chunk size of GridFS in bytes (source/gridfs/gridfs-spec.md of github.com/mongodb/specifications). */
 const CHUNK_BYTES = 255 * 1024;
@@ -45,9 +46,8 @@ export class GridFs implements FileStore {
       this.#onNotice?.(
         `The server has created the collection '${this.#connection.database}.${collection}' for files of exports.`,
       );
-    return new ChunkWriter({
-      putChunk: (n, data) =>
-        this.#put(this.#chunks, `${name}.${n}`, { files_id: name, n, data: new Binary(data) }),
+    return new ChunkWriter(name, {
+      putChunks: (chunks) => this.#putChunks(chunks),
       putFile: (length) => this.#putFile(name, length, true),
     });
   }
@@ -92,6 +92,17 @@ export class GridFs implements FileStore {
       for (const { _id } of found) names.push(String(_id));
       filter = { _id: { ...bounds, $gt: last._id as unknown } };
     }
+  }
+
+  /**
+   * Inserts documents of chunks. A chunk that is there already is the same: no other writer has this name, and a command
+   * whose answer was lost is sent again.
+   */
+  async #putChunks(chunks: readonly Uint8Array[]): Promise<void> {
+    const documents = sequenceOf('documents', chunks);
+    const insert = { insert: this.#chunks, documents, ordered: false, writeConcern: MAJORITY };
+    const { writeErrors = [] } = await this.#connection.run(insert, ON_PRIMARY);
+    refuseErrors((writeErrors as readonly WriteError[]).filter(({ code }) => code !== CODES.duplicateKey));
   }
 
   async #write(command: Document): Promise<void> {
@@ -145,37 +156,56 @@ export class GridFs implements FileStore {
   }
 }
 
-/** Where a writer puts its chunks, by their number, and at the end the whole file, by its length. */
+/** Where a writer puts documents of chunks, and at the end the whole file, by its length. */
 interface ChunkPlace {
-  readonly putChunk: (n: number, data: Uint8Array) => Promise<void>;
+  readonly putChunks: (chunks: readonly Uint8Array[]) => Promise<void>;
   readonly putFile: (length: number) => Promise<void>;
 }
 
 class ChunkWriter implements FileWriter {
+  readonly #name: string;
   readonly #place: ChunkPlace;
-  /** The bytes of the last chunk, which is not full yet. */
-  #rest = Buffer.alloc(0);
-  #full = 0;
+  /** The last chunk, which is not full yet. */
+  readonly #chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES);
+  #filled = 0;
+  /** The number of chunks that are written, or about to be. */
+  #chunks = 0;
+  #bytes = 0;
 
-  constructor(place: ChunkPlace) {
+  constructor(name: string, place: ChunkPlace) {
+    this.#name = name;
     this.#place = place;
   }
 
+  /** Writes the chunks that are full with one command: a majority's confirmation costs more than a chunk. */
   async write(bytes: Uint8Array): Promise<void> {
-    this.#rest = Buffer.concat([this.#rest, bytes]);
-    for (; this.#rest.length >= CHUNK_BYTES; this.#rest = this.#rest.subarray(CHUNK_BYTES)) {
-      await this.#place.putChunk(this.#full, this.#rest.subarray(0, CHUNK_BYTES));
-      this.#full++;
+    const full: Uint8Array[] = [];
+    for (let at = 0; at < bytes.length;) {
+      const part = bytes.subarray(at, at + CHUNK_BYTES - this.#filled);
+      this.#chunk.set(part, this.#filled);
+      this.#filled += part.length;
+      at += part.length;
+      if (this.#filled === CHUNK_BYTES) full.push(this.#takeChunk());
     }
+    if (full.length > 0) await this.#place.putChunks(full);
   }
 
   async finish(): Promise<void> {
-    if (this.#rest.length > 0) await this.#place.putChunk(this.#full, this.#rest);
-    await this.#place.putFile(this.#full * CHUNK_BYTES + this.#rest.length);
+    if (this.#filled > 0) await this.#place.putChunks([this.#takeChunk()]);
+    await this.#place.putFile(this.#bytes);
   }
 
   close(): Promise<void> {
     return Promise.resolve();
+  }
+
+  /** The document of the chunk, which is empty then. */
+  #takeChunk(): Uint8Array {
+    const n = this.#chunks++;
+    const data = new Binary(this.#chunk.subarray(0, this.#filled));
+    this.#bytes += this.#filled;
+    this.#filled = 0;
+    return BSON.serialize({ _id: `${this.#name}.${n}`, files_id: this.#name, n, data });
   }
 }
 

@@ -13,9 +13,12 @@ export interface LoadOptions {
   readonly connections: number;
   /**
    * The duration in seconds, with at least one answer for each connection. For a warm-up, the number of
-   * requests and the maximum time.
+   * requests and the maximum time. Or other work, beside which requests are sent until it has settled.
    */
-  readonly until: { readonly seconds: number } | { readonly amount: number; readonly atMostSeconds: number };
+  readonly until:
+    | { readonly seconds: number }
+    | { readonly amount: number; readonly atMostSeconds: number }
+    | { readonly settled: Promise<unknown> };
   /** The status that every answer must have. Without it, any status from 200 to 299 is accepted. */
   readonly status?: number;
   /** The requests that each connection repeats in turn. */
@@ -33,6 +36,8 @@ export function warmUp({ share }: { readonly share: number }): LoadOptions['unti
 const SAMPLE_MS = 50;
 /** A server that does not answer for this long is given up. */
 const GIVE_UP_SECONDS = 60;
+/** Other work that takes longer than this is given up, too. */
+const LONGEST_WORK_SECONDS = 600;
 const FIRST_FAULTS = 3;
 
 /**
@@ -48,6 +53,7 @@ export async function load(options: LoadOptions): Promise<Load> {
   const isExpected = (came: number) => (status === undefined ? came >= 200 && came < 300 : came === status);
   const started = performance.now();
   const end: { seconds: number | null } = { seconds: null };
+  const isEnough = enough(until, connections);
   const result = await new Promise<autocannon.Result>((resolve, reject) => {
     const instance = autocannon(
       {
@@ -56,7 +62,7 @@ export async function load(options: LoadOptions): Promise<Load> {
         timeout: GIVE_UP_SECONDS,
         ...('amount' in until
           ? { amount: Math.max(until.amount, connections) }
-          : { duration: until.seconds + GIVE_UP_SECONDS }),
+          : { duration: ('seconds' in until ? until.seconds : LONGEST_WORK_SECONDS) + GIVE_UP_SECONDS }),
         ...({ sampleInt: SAMPLE_MS } as object), // missing in the types
         ...(requests && { requests }),
       },
@@ -68,11 +74,7 @@ export async function load(options: LoadOptions): Promise<Load> {
       if (!isExpected(came)) faults.push(`status ${came}`);
       else if (bytes < leastBytes) faults.push(`${bytes} bytes`);
       const elapsed = (performance.now() - started) / 1000;
-      const isEnough =
-        'amount' in until
-          ? times.count >= until.amount || elapsed >= until.atMostSeconds
-          : times.count >= connections && elapsed >= until.seconds;
-      if (!isEnough) return;
+      if (!isEnough(times.count, elapsed)) return;
       end.seconds = elapsed;
       (instance as unknown as { stop(): void }).stop();
     });
@@ -83,4 +85,18 @@ export async function load(options: LoadOptions): Promise<Load> {
   const { seconds } = end;
   if (seconds === null) throw new Error(`${url}: ${times.count} answers in ${GIVE_UP_SECONDS} s`);
   return { seconds, requests: times.count, latency: latencyOf(times) };
+}
+
+/** Whether a load ends after this number of answers, and this many seconds. */
+function enough(
+  until: LoadOptions['until'],
+  connections: number,
+): (answers: number, seconds: number) => boolean {
+  if ('amount' in until)
+    return (answers, seconds) => answers >= until.amount || seconds >= until.atMostSeconds;
+  if ('seconds' in until) return (answers, seconds) => answers >= connections && seconds >= until.seconds;
+  let isSettled = false;
+  const settle = () => void (isSettled = true);
+  until.settled.then(settle, settle); // the caller, whose work it is, sees its failure
+  return (answers) => answers >= connections && isSettled;
 }

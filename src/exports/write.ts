@@ -10,12 +10,15 @@ import type { Resource } from '../resources/query/resource.ts';
 import { changesFrom } from '../resources/token/feed-cursor.ts';
 import { ExportFile } from './file.ts';
 import { fileName, type FinishedFile, type Progress, type RunningJob } from './job.ts';
+import { Rests } from './rests.ts';
 import { queryOf, readFileForm, resourceOf, shownAs, type ExportSources } from './order.ts';
 
 export interface WriteOptions {
   readonly sources: () => ExportSources;
   readonly transcoder: Transcoder;
   readonly files: FileStore;
+  /** How many requests this process has begun so far. Absent: it serves none. */
+  readonly begun?: () => number;
 }
 
 /** Receives what an attempt has found or written. */
@@ -24,13 +27,16 @@ type Report = (news: Partial<Progress>) => void;
 /** Writes a job's file: its query's whole stream. Rejects with errors of store and files, and the signal's reason. */
 export async function writeFile(
   job: RunningJob,
-  { sources, transcoder, files }: WriteOptions,
+  { sources, transcoder, files, begun }: WriteOptions,
   signal: AbortSignal,
   report: Report,
 ): Promise<FinishedFile> {
   const { id, lease, request } = job;
   const resource = resourceOf(request, sources());
-  const file = await ExportFile.create(files, fileName(id, lease.token), request.compression, signal);
+  const { compression } = request;
+  // Exports that compress wait for that.
+  const rests = begun && compression === 'none' ? new Rests({ begun }) : null;
+  const file = await ExportFile.create(files, fileName(id, lease.token), compression, rests, signal);
   try {
     const plan = await begin(job, resource, signal, report);
     const estimated = job.progress.estimatedRows === null ? estimate(plan, resource, signal, report) : null;

@@ -109,8 +109,9 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
     const access = await openAccess(config, log, check, options.overloadProbe);
     closes.push(() => access.close());
     const sources = () => exportSources(resources.now);
+    const begun = () => metrics.begun;
     const exports = (await servesExports(store, config, log))
-      ? await openExports(config, { store, sources, transcoder, log, leaseMs, tracer })
+      ? await openExports(config, { store, sources, transcoder, log, leaseMs, tracer, begun })
       : null;
     closes.push(() => exports?.close());
     const editions = await openEditions(config, { store, resources, transcoder, log, leaseMs });

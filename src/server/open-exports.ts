@@ -28,6 +28,8 @@ interface OpenExportsOptions {
   readonly transcoder: Transcoder;
   readonly log: Log;
   readonly tracer: Tracer | null;
+  /** How many requests this process has begun so far. */
+  readonly begun: () => number;
   /** How long an export stays reserved for a worker that has stopped renewing its lease. Milliseconds; 10 s by default. */
   readonly leaseMs?: number | undefined;
 }
@@ -56,7 +58,7 @@ export async function servesExports(
 /** Opens what the settings ask for, and starts to work on exports. `close` ends both. */
 export async function openExports(
   settings: ExportSettings,
-  { store, sources, transcoder, log, tracer, leaseMs = LEASE_MS }: OpenExportsOptions,
+  { store, sources, transcoder, log, tracer, begun, leaseMs = LEASE_MS }: OpenExportsOptions,
 ) {
   const records = await store.records(EXPORTS);
   const now = () => new Date();
@@ -69,6 +71,7 @@ export async function openExports(
     ...shared,
     sources,
     transcoder,
+    begun,
     log,
     tracer,
     leaseMs,

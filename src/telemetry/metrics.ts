@@ -133,6 +133,7 @@ export class Metrics {
   readonly #storeFailures = this.#list.counters('sluice_store_failures_total');
   readonly #byRoute = new Map<string, RouteMetrics>();
   readonly #waiting = overlapping(() => performance.now());
+  #begun = 0;
   #inFlight = 0;
   #parked = 0;
 
@@ -177,7 +178,13 @@ export class Metrics {
     return this.#inFlight;
   }
 
+  /** The number of requests that have begun. */
+  get begun(): number {
+    return this.#begun;
+  }
+
   began(): void {
+    this.#begun++;
     this.#inFlight++;
   }
 

@@ -34,8 +34,9 @@ export async function writeFile(
   const { id, lease, request } = job;
   const resource = resourceOf(request, sources());
   const { compression } = request;
-  // Exports that compress wait for that.
-  const rests = begun && compression === 'none' ? new Rests({ begun }) : null;
+  // What compresses rests meanwhile, and so does Parquet, which compresses itself.
+  const isPlain = compression === 'none' && request.format !== 'parquet';
+  const rests = begun && isPlain && files.isInDatabase ? new Rests({ begun }) : null;
   const file = await ExportFile.create(files, fileName(id, lease.token), compression, rests, signal);
   try {
     const plan = await begin(job, resource, signal, report);

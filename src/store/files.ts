@@ -24,6 +24,8 @@ export interface FileStore {
   names(stem?: string): Promise<readonly string[]>;
   /** Milliseconds between two calls of `names` for all files. Absent: a call costs nothing worth saving. */
   readonly listingMs?: number;
+  /** Files lie in the database that answers requests, and to write them slows those. Absent: elsewhere. */
+  readonly isInDatabase?: true;
   /**
    * A URL by which anybody may GET a finished file, or ranges of it, until its time is over. It is not known whether there
    * is such a file. Absent: clients reach the files through the server alone.

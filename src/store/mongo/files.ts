@@ -26,6 +26,7 @@ interface GridFsOptions {
  * majority confirms each. DESIGN.md says why this is not the driver's GridFSBucket.
  */
 export class GridFs implements FileStore {
+  readonly isInDatabase = true;
   readonly #connection: MongoConnection;
   readonly #files: string;
   readonly #chunks: string;

@@ -13,6 +13,8 @@ export interface RequestsScenario {
   readonly style?: 'cursor' | 'offset';
   /** The status of every answer, when it is not 200. */
   readonly status?: number;
+  /** Whether rounds count only on a warm server, also where no other scenario came before. */
+  readonly needsWarmth?: boolean;
 }
 
 interface Page {
@@ -42,6 +44,8 @@ export const requests: Kind<RequestsScenario> = {
     await load({ url, connections, until: warmUp(job.effort) });
     return { text: JSON.stringify(data), rows: data.length, bytes: text.length };
   },
+
+  needsWarmth: ({ needsWarmth = false }) => needsWarmth,
 
   async measure(job, { bytes }) {
     const { connections, status } = job.scenario;

@@ -32,7 +32,14 @@ export function pages(rows: number): Scenario[] {
       set: 'quick',
       on: { mongodb: PAIR, sqlite: ['sluice'] },
     },
-    { ...page, name: 'page-price', shows: 'the first 100 by price', path: PAGE_BY_PRICE, on: allPeers },
+    {
+      ...page,
+      name: 'page-price',
+      shows: 'the first 100 by price',
+      path: PAGE_BY_PRICE,
+      needsWarmth: true,
+      on: allPeers,
+    },
   ];
 }
 

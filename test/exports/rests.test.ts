@@ -3,7 +3,10 @@ import { test } from 'node:test';
 import { ExportFile } from '../../src/exports/file.ts';
 import { Rests } from '../../src/exports/rests.ts';
 import { directoryFiles } from '../../src/store/folder/directory.ts';
+import { Metrics } from '../../src/telemetry/metrics.ts';
 import { temporaryFolder } from '../support/directory.ts';
+import { awaited, exportRows, order } from '../support/exports/exports.ts';
+import { testServer } from '../support/process/server.ts';
 
 /** An export whose clock and requests stand still, unless a test moves them. */
 function exportAt(clock: { ms: number; requests: number }) {
@@ -84,3 +87,23 @@ test('the text of a file rests behind each whole piece', async (t) => {
   assert.deepEqual(rested, [18, 8]);
   assert.equal(file.bytes, 3 * 2 ** 19 + 1);
 });
+
+for (const store of ['sqlite', 'mongodb'] as const)
+  test(`${store}: a server counts its requests for exports of plain text into MongoDB alone`, async (t) => {
+    const server = await testServer(t, store, 'uws');
+    if (!server) return;
+    await server.insert(exportRows(10));
+    const { mock } = t.mock.getter(Metrics.prototype, 'begun');
+    const rests: string[] = [];
+    for (const body of [
+      { format: 'ndjson', compression: 'none' },
+      { format: 'csv', compression: 'none' },
+      { format: 'ndjson', compression: 'gzip' },
+      { format: 'parquet', compression: 'none' },
+    ]) {
+      mock.resetCalls();
+      await awaited(server.url, (await order(server.url, body)).id);
+      if (mock.callCount() > 0) rests.push(`${body.format} ${body.compression}`);
+    }
+    assert.deepEqual(rests, store === 'mongodb' ? ['ndjson none', 'csv none'] : []);
+  });

@@ -14,9 +14,6 @@ import { lowerPriority } from '../base/low-priority.mjs';
 
 const { rows, file, group, facts } = workerData;
 
-/** The most bytes of a message to the thread that answers requests. */
-const PIECE_BYTES = 256 * 1024;
-
 lowerPriority();
 
 /** Statistics are those of whole row groups, by which readers pass over them. */
@@ -37,16 +34,5 @@ const batches = new TransformStream({
   },
 });
 
-/**
- * Cuts what the library gives at once, a whole row group, into pieces. The thread that answers requests takes each in a turn of
- * its own. A piece is a copy, since a message has all bytes behind a view.
- */
-const pieces = new TransformStream({
-  transform(bytes, controller) {
-    for (let at = 0; at < bytes.length; at += PIECE_BYTES)
-      controller.enqueue(bytes.slice(at, at + PIECE_BYTES));
-  },
-});
-
 const parquet = await transformParquetStream(rows.pipeThrough(batches), properties);
-await parquet.pipeThrough(pieces).pipeTo(file);
+await parquet.pipeTo(file);

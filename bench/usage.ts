@@ -37,6 +37,17 @@ export function startUsage(pids: Pids): () => Usage {
   };
 }
 
+/** The cost of several rounds together. */
+export function sumOfUsages(usages: readonly Usage[]): Usage {
+  const sum = (of: (usage: Usage) => number) => usages.reduce((total, usage) => total + of(usage), 0);
+  return {
+    server: sum(({ server }) => server),
+    client: sum(({ client }) => client),
+    mongod: sum(({ mongod }) => mongod),
+    rssPeak: Math.max(...usages.map(({ rssPeak }) => rssPeak)),
+  };
+}
+
 /**
  * The memory of a process in bytes. RssAnon leaves out pages of mapped files, which are the kernel's cache.
  */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Finder } from '../../src/load/finder.ts';
 import { readStream, verifyStream } from '../reader.ts';
-import { startUsage, type Usage } from '../usage.ts';
+import { startUsage, sumOfUsages } from '../usage.ts';
 import { pidsOf, urlOf, type Kind } from './kind.ts';
 
 /**
@@ -63,7 +63,7 @@ export const followWalk: Kind<FollowWalkScenario> = {
     return {
       seconds,
       count: rows * followed.length,
-      usage: sumOf(followed.map(({ usage }) => usage)),
+      usage: sumOfUsages(followed.map(({ usage }) => usage)),
       figures: { ofProved, provedPerSecond: rows / provedSeconds },
     };
   },
@@ -80,15 +80,6 @@ async function lastId(stream: string): Promise<string> {
 function read(url: string, until: string, onPiece?: (piece: Uint8Array) => void) {
   const finder = new Finder(until);
   return readStream(url, 'identity', onPiece, (_bytes, piece) => finder.isIn(piece));
-}
-
-function sumOf(usages: readonly Usage[]): Usage {
-  return {
-    server: sum(usages.map(({ server }) => server)),
-    client: sum(usages.map(({ client }) => client)),
-    mongod: sum(usages.map(({ mongod }) => mongod)),
-    rssPeak: Math.max(...usages.map(({ rssPeak }) => rssPeak)),
-  };
 }
 
 function sum(numbers: readonly number[]): number {

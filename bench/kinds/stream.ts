@@ -1,9 +1,9 @@
 import type { Asked, Drained } from '../limits/asked.ts';
 import { readStream, verifyArrow, verifyStream, type Encoding } from '../reader.ts';
 import type { Round } from '../results.ts';
-import { startUsage } from '../usage.ts';
+import { startUsage, sumOfUsages } from '../usage.ts';
 import { withFresh } from './fresh.ts';
-import { pidsOf, urlOf, type Job, type Kind, type Proof } from './kind.ts';
+import { pidsOf, urlOf, type Job, type Kind, type Proof, type Subject } from './kind.ts';
 
 /** Whole streams, one or several at the same time. Counts rows. */
 export interface StreamScenario {
@@ -16,6 +16,8 @@ export interface StreamScenario {
   readonly streams: number;
   /** Whether each round is the first of a new server. */
   readonly isFresh?: boolean;
+  /** The path of a stream of the same rows as lines, with which each round is compared. */
+  readonly lines?: string;
   /** The equivalent request to a limit that is not a server. */
   readonly asked?: Asked;
 }
@@ -40,7 +42,8 @@ export const stream: Kind<StreamScenario> = {
 
   async measure(job, proof) {
     if (job.subject.process.url === null) return drain(job, proof);
-    const { isFresh = false } = job.scenario;
+    const { isFresh = false, lines } = job.scenario;
+    if (lines !== undefined) return readBeside(job, proof, lines);
     return isFresh ? withFresh(job.subject, (subject) => read({ ...job, subject }, proof)) : read(job, proof);
   },
 };
@@ -67,6 +70,39 @@ async function read(job: Job<StreamScenario>, proof: Proof): Promise<Round> {
     usage,
     figures: { wireMB: total / 1e6, ratio: (proof.bytes * streams) / total, firstByteMs: firstByte * 1000 },
   };
+}
+
+/** The lines that subjects have sent. */
+const linesOf = new WeakMap<Subject, Proof>();
+
+/** Reads both by turns for the seconds of a round, so that a change of the machine's speed affects both alike. */
+async function readBeside(job: Job<StreamScenario>, proof: Proof, path: string): Promise<Round> {
+  const { encoding, streams } = job.scenario;
+  const plain = { ...job, scenario: { kind: 'stream', path, encoding, streams } as const };
+  const plainProof = await (linesOf.get(job.subject) ?? stream.check(plain));
+  if (plainProof?.rows !== proof.rows) throw new Error(`${path} has other rows than ${job.scenario.path}`);
+  linesOf.set(job.subject, plainProof);
+  const own: Round[] = [];
+  const others: Round[] = [];
+  do {
+    others.push(await read(plain, plainProof));
+    own.push(await read(job, proof));
+  } while (secondsOf(own) < job.effort.seconds);
+  const usage = sumOfUsages(own.map((round) => round.usage));
+  return {
+    seconds: secondsOf(own),
+    count: proof.rows * streams * own.length,
+    usage,
+    figures: {
+      ...own[0]?.figures,
+      ofLines: secondsOf(others) / secondsOf(own),
+      cpuOfLines: usage.server / sumOfUsages(others.map((round) => round.usage)).server,
+    },
+  };
+}
+
+function secondsOf(rounds: readonly Round[]): number {
+  return rounds.reduce((sum, { seconds }) => sum + seconds, 0);
 }
 
 function assertAll(

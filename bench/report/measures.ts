@@ -15,11 +15,6 @@ export function ratio(name: string, other: string, store = 'mongodb'): Measured 
     medianOf(find(results, name, other, store), perSecond);
 }
 
-/** The CPU time of the server for a row, against that of another scenario on MongoDB. */
-export function cpuAgainst(name: string, other: string): Measured {
-  return (results) => pick(name, cpuOfMillion)(results) / pick(other, cpuOfMillion)(results);
-}
-
 export function pick(name: string, value: (round: Round) => number | undefined, store = 'mongodb'): Measured {
   return (results) => medianOf(find(results, name, 'sluice', store), value);
 }

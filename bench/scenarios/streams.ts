@@ -57,6 +57,7 @@ export function streams(rows: number): Scenario[] {
       shows: 'the whole set in id order, as Arrow',
       path: `${STREAM}?format=arrow`,
       form: 'arrow',
+      lines: STREAM,
       set: 'default',
       on: { mongodb: ['sluice'], sqlite: ['sluice'] },
     },

@@ -5,7 +5,8 @@
  */
 import assert from 'node:assert/strict';
 import { rowsOfTable } from '../../src/import/row-from-cells.ts';
-import { COMMAS, CsvScanner, type CsvRecord } from '../../src/import/csv.ts';
+import { COMMAS } from '../../src/import/csv.ts';
+import { CsvScanner, type CsvRecord } from '../../src/import/csv-scanner.ts';
 import { FieldTypes, jsonRows as jsonRowsOf } from '../../src/import/json-rows.ts';
 import { RowWriter } from '../../src/import/row-writer.ts';
 import { SyntheticItems } from '../../src/import/synthetic.ts';

@@ -9,7 +9,7 @@ const SHARE = 2;
 const FREE = 2;
 
 interface RestOptions {
-  /** How many requests the process has begun so far. */
+  /** How many requests this process has begun so far. Those of other processes are not known. */
   readonly begun: () => number;
   /** A clock in milliseconds. */
   readonly now?: () => number;

@@ -2,7 +2,7 @@ import { UsageError } from '../terminal/arguments.ts';
 import { counted, countOf, printable, quoted, shellWord } from '../terminal/text.ts';
 import type { Reading } from './arguments.ts';
 import { isCommonCell } from './common-types.ts';
-import type { CsvRecord } from './csv.ts';
+import type { CsvRecord } from './csv-scanner.ts';
 import { canRead, nameOfKind, simpleCell, type CellKind, type Kind } from './kinds.ts';
 import type { Notation } from './notation.ts';
 import { optionsThatRead, whyText } from './number-notation.ts';

@@ -1,6 +1,7 @@
 import { BSON_TYPE } from '../store/values/bson-types.ts';
 import { quoted } from '../terminal/text.ts';
-import type { CsvRecord, RowOfRecord } from './csv.ts';
+import type { RowOfRecord } from './csv.ts';
+import type { CsvRecord } from './csv-scanner.ts';
 import { writeCommonCell } from './common-types.ts';
 import { nameBytes } from './document-writer.ts';
 import { simpleCell, writeKind, type CellKind } from './kinds.ts';

@@ -1,7 +1,7 @@
 import { UsageError } from '../terminal/arguments.ts';
 import { counted, quoted } from '../terminal/text.ts';
 import type { Reading } from './arguments.ts';
-import { CsvScanner } from './csv.ts';
+import { CsvScanner } from './csv-scanner.ts';
 
 const LF = 0x0a;
 const CR = 0x0d;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { foundInPieces, type Piece } from '../../src/import/chunks.ts';
-import { CsvScanner, type CsvRecord } from '../../src/import/csv.ts';
+import { CsvScanner, type CsvRecord } from '../../src/import/csv-scanner.ts';
 import { ByteScanner } from '../support/import/byte-scanner.ts';
 import { below, oneOf, randomFrom, type Random } from '../support/store/random-collection.ts';
 import { SEED } from '../support/seed.ts';

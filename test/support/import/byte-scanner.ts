@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { Piece } from '../../../src/import/chunks.ts';
+import type { Dialect } from '../../../src/import/csv-scanner.ts';
 import { BrokenSource, LONGEST_ROW } from '../../../src/import/row.ts';
 
 const QUOTE = 0x22;
@@ -7,12 +8,6 @@ const LF = 0x0a;
 const CR = 0x0d;
 
 const NOT_UTF8 = 'the row is not valid UTF-8; --encoding windows-1252 reads a file of Windows';
-
-interface Dialect {
-  readonly delimiter: string;
-  readonly missing: readonly string[];
-  readonly line?: number;
-}
 
 /**
  * Finds what CsvScanner finds, by a look at one byte after the other. A record ends with CRLF, LF or CR outside of quotes. Blank

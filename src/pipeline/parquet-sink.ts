@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { Worker, type Transferable } from 'node:worker_threads';
 import { asset } from '../asset.ts';
@@ -32,44 +33,46 @@ export function whyNoParquet(): string | null {
 export class ParquetSink implements Sink {
   readonly chunkBytes = 1 << 20;
   readonly signal: AbortSignal;
-  readonly #head: Uint8Array;
   readonly #thread: Worker;
-  readonly #rows: WritableStreamDefaultWriter<Uint8Array>;
+  /** The streams for the thread: one is filled while the thread reads the other. */
+  readonly #streams: [SharedStream, SharedStream];
+  /** Resolves when the thread has read the stream that it was given last. */
+  #read: Promise<unknown> = Promise.resolve();
   /** Resolves when the file has its last byte. */
   readonly #written: Promise<void>;
   readonly #failed: Promise<never>;
-  #parts: Uint8Array[] = [];
 
   constructor(head: Uint8Array, file: Sink, facts: readonly (readonly [name: string, value: string])[]) {
-    this.#head = head;
     this.signal = file.signal;
-    const input = new TransformStream<Uint8Array>();
+    this.#streams = [new SharedStream(head), new SharedStream(head)];
     const output = new TransformStream<Uint8Array>();
-    const ends = [input.readable, output.writable] as unknown as Transferable[];
-    const workerData = { rows: input.readable, file: output.writable, group: GROUP, facts };
-    this.#thread = new Worker(THREAD, { name: 'parquet', workerData, transferList: ends });
-    this.#rows = input.writable.getWriter();
+    const workerData = { file: output.writable, group: GROUP, facts };
+    const transferList = [output.writable] as unknown as Transferable[];
+    this.#thread = new Worker(THREAD, { name: 'parquet', workerData, transferList });
     this.#written = output.readable.pipeTo(
       new WritableStream<Uint8Array>({ write: (bytes) => file.write(bytes) }),
     );
     this.#failed = new Promise((_, reject) => this.#thread.once('error', reject));
-    for (const one of [this.#written, this.#failed, this.#rows.closed]) one.catch(() => undefined); // see #unlessFailed
+    for (const one of [this.#written, this.#failed]) one.catch(() => undefined); // see #unlessFailed
   }
 
   write(chunk: Uint8Array): void {
-    this.#parts.push(Buffer.from(chunk));
+    this.#streams[0].add(chunk);
   }
 
   async flush(): Promise<void> {
-    if (this.#parts.length === 0) return;
-    const stream = Buffer.concat([this.#head, ...this.#parts, END_OF_STREAM]);
-    this.#parts = [];
-    await this.#unlessFailed(this.#rows.write(stream));
+    const [full] = this.#streams;
+    if (full.isEmpty) return;
+    await this.#unlessFailed(this.#read);
+    this.#read = once(this.#thread, 'message');
+    this.#read.catch(() => undefined); // see #unlessFailed
+    this.#thread.postMessage(full.take());
+    this.#streams.reverse();
   }
 
   async end(): Promise<void> {
     await this.flush();
-    await this.#unlessFailed(this.#rows.close());
+    this.#thread.postMessage(null);
     await this.#unlessFailed(this.#written);
   }
 
@@ -83,8 +86,49 @@ export class ParquetSink implements Sink {
   }
 
   /** A thread that has failed takes nothing more, and does not say so in its streams. */
-  async #unlessFailed(work: Promise<void>): Promise<void> {
+  async #unlessFailed(work: Promise<unknown>): Promise<void> {
     work.catch(() => undefined); // when the thread fails first
     await Promise.race([work, this.#failed]);
+  }
+}
+
+/**
+ * An Arrow IPC stream in memory that a thread reads without a copy. A new buffer for each stream would be garbage of
+ * megabytes, for which V8 collects the whole heap several times a second.
+ */
+class SharedStream {
+  readonly #head: Uint8Array;
+  #memory = new Uint8Array(new SharedArrayBuffer(1 << 20));
+  #filled: number;
+
+  constructor(head: Uint8Array) {
+    this.#head = head;
+    this.#filled = head.length;
+  }
+
+  get isEmpty(): boolean {
+    return this.#filled === this.#head.length;
+  }
+
+  add(bytes: Uint8Array): void {
+    const end = this.#filled + bytes.length;
+    if (end > this.#memory.length) this.#grow(end);
+    this.#memory.set(bytes, this.#filled);
+    this.#filled = end;
+  }
+
+  /** The whole stream, which is empty again with the next bytes. */
+  take(): Uint8Array {
+    this.#memory.set(this.#head);
+    this.add(END_OF_STREAM);
+    const stream = this.#memory.subarray(0, this.#filled);
+    this.#filled = this.#head.length;
+    return stream;
+  }
+
+  #grow(bytes: number): void {
+    const grown = new Uint8Array(new SharedArrayBuffer(Math.max(bytes, 2 * this.#memory.length)));
+    grown.set(this.#memory.subarray(0, this.#filled));
+    this.#memory = grown;
   }
 }

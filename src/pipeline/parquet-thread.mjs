@@ -2,7 +2,8 @@
  * The thread that makes a file of Parquet (see parquet-sink.ts) out of Arrow IPC streams of some record batches each. It is
  * JavaScript, because a thread of a program that runs from its sources has no loader of TypeScript.
  */
-import { workerData } from 'node:worker_threads';
+import { on } from 'node:events';
+import { parentPort, workerData } from 'node:worker_threads';
 import {
   Compression,
   EnabledStatistics,
@@ -12,7 +13,7 @@ import {
 } from 'parquet-wasm';
 import { lowerPriority } from '../base/low-priority.mjs';
 
-const { rows, file, group, facts } = workerData;
+const { file, group, facts } = workerData;
 
 lowerPriority();
 
@@ -25,14 +26,16 @@ const properties = new WriterPropertiesBuilder()
   .setKeyValueMetadata(new Map(facts))
   .build();
 
-/** Without `free`, each table would stay in the memory of the library. */
-const batches = new TransformStream({
-  transform(stream, controller) {
+/** The record batches of the streams that come, until null does. Each message back says that a stream was read. */
+async function* recordBatches() {
+  for await (const [stream] of on(parentPort, 'message')) {
+    if (stream === null) return;
     const table = Table.fromIPCStream(stream);
-    for (const batch of table.recordBatches()) controller.enqueue(batch);
-    table.free();
-  },
-});
+    parentPort.postMessage(null);
+    yield* table.recordBatches();
+    table.free(); // or it stays in the memory of the library
+  }
+}
 
-const parquet = await transformParquetStream(rows.pipeThrough(batches), properties);
+const parquet = await transformParquetStream(ReadableStream.from(recordBatches()), properties);
 await parquet.pipeTo(file);

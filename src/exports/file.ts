@@ -5,7 +5,6 @@ import { pieceCodecs, type Compression, type PieceCodec } from '../pipeline/piec
 import type { Sink } from '../pipeline/sink.ts';
 import { filesOf, type FinishedFile, type Job } from './job.ts';
 import type { Jobs } from './jobs.ts';
-import type { Rests } from './rests.ts';
 
 /** The most bytes of text in a piece. Measured on NDJSON: twice as much saves 0.5 % of size and costs twice the memory. */
 const PIECE_BYTES = 1 << 19;
@@ -17,7 +16,6 @@ export class ExportFile implements Sink {
   readonly #name: string;
   readonly #writer: FileWriter;
   readonly #codec: PieceCodec;
-  readonly #rests: Rests | null;
   readonly #hash = createHash('sha256');
   #bytes = 0;
   #crc = 0;
@@ -29,17 +27,10 @@ export class ExportFile implements Sink {
   #last: Promise<void> = Promise.resolve();
   #before = this.#last;
 
-  private constructor(
-    name: string,
-    writer: FileWriter,
-    codec: PieceCodec,
-    rests: Rests | null,
-    signal: AbortSignal,
-  ) {
+  private constructor(name: string, writer: FileWriter, codec: PieceCodec, signal: AbortSignal) {
     this.#name = name;
     this.#writer = writer;
     this.#codec = codec;
-    this.#rests = rests;
     this.signal = signal;
   }
 
@@ -47,11 +38,10 @@ export class ExportFile implements Sink {
     files: FileStore,
     name: string,
     compression: Compression,
-    rests: Rests | null,
     signal: AbortSignal,
   ): Promise<ExportFile> {
     const writer = await files.create(name, signal);
-    return new ExportFile(name, writer, pieceCodecs[compression](), rests, signal);
+    return new ExportFile(name, writer, pieceCodecs[compression](), signal);
   }
 
   get bytes(): number {
@@ -68,7 +58,7 @@ export class ExportFile implements Sink {
       at += part.length;
       if (this.#filled === PIECE_BYTES) full = this.#submit();
     }
-    return full && this.#rests ? this.#rested(full, this.#rests) : full;
+    return full;
   }
 
   flush(): void {
@@ -102,11 +92,6 @@ export class ExportFile implements Sink {
     this.#codec.close();
     await this.#last.catch(() => undefined); // reported to the one who wrote
     await this.#writer.close();
-  }
-
-  async #rested(room: Promise<void>, rests: Rests): Promise<void> {
-    await room;
-    await rests.take(this.signal);
   }
 
   #submit(): Promise<void> {

@@ -1,26 +1,47 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { FileStore } from '../store/files.ts';
+import type { Store } from '../store/store.ts';
+import type { ExportRequest } from './job.ts';
 
-/** How long an export rests for a request, and the longest rest. Milliseconds. A page takes about one where two cores are all. */
+/** How long an export rests for a request, in milliseconds. A page takes about one where two cores are all. */
 const REQUEST_MS = 1;
-const LONGEST_MS = 20;
-/** How many times as long as its work an export may rest. */
-const SHARE = 2;
 /** The requests since the rest before that get none: those of clients who look at their exports. */
 const FREE = 2;
 
-interface RestOptions {
+/** The most that an export rests. */
+interface Rest {
+  /** Behind one batch. Milliseconds. */
+  readonly longestMs: number;
+  /** How many times as long as it has worked. */
+  readonly share: number;
+}
+
+/** Text into the database: MongoDB has more work with the file than with the rows. */
+const OF_TEXT: Rest = { longestMs: 20, share: 2 };
+/** Parquet, from rows that this process reads itself: its thread has a batch to work on meanwhile, so the rests are longer. */
+const OF_PARQUET: Rest = { longestMs: 30, share: 4 };
+
+/** What is beside exports. */
+export interface Beside {
+  /** The store of the rows. */
+  readonly store: Store['name'];
   /** How many requests this process has begun so far. Those of other processes are not known. */
   readonly begun: () => number;
+}
+
+interface RestOptions extends Rest {
+  readonly begun: Beside['begun'];
   /** A clock in milliseconds. */
   readonly now?: () => number;
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<unknown>;
 }
 
 /**
- * The rests of one export between its pieces, which leave processor and store to requests. Text that is not compressed would
- * else come as fast as the two can, and pages would wait for both. Without requests an export never rests.
+ * The rests of one export between its batches, which leave processor and store to requests: it would else go on as fast as the
+ * two can, and pages would wait for both. Without requests an export never rests.
  */
 export class Rests {
+  readonly #most: Rest;
   readonly #begun: () => number;
   readonly #now: () => number;
   readonly #pause: (ms: number, signal: AbortSignal) => Promise<unknown>;
@@ -28,10 +49,13 @@ export class Rests {
   #since: number;
 
   constructor({
+    longestMs,
+    share,
     begun,
     now = () => performance.now(),
     pause = (ms, signal) => sleep(ms, undefined, { signal }),
   }: RestOptions) {
+    this.#most = { longestMs, share };
     this.#begun = begun;
     this.#now = now;
     this.#pause = pause;
@@ -39,13 +63,35 @@ export class Rests {
     this.#since = now();
   }
 
+  /** The same values. Rests before each but the first: the caller is then done with the one before. Rejects as `take` does. */
+  async *between<T>(values: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T, void, undefined> {
+    for await (const value of values) {
+      yield value;
+      await this.take(signal);
+    }
+  }
+
   /** Rests for the requests since the rest before. Rejects when the signal is aborted meanwhile. */
   async take(signal: AbortSignal): Promise<void> {
     const requests = Math.max(0, this.#begun() - this.#seen - FREE);
     const worked = this.#now() - this.#since;
-    const ms = Math.floor(Math.min(REQUEST_MS * requests, SHARE * worked, LONGEST_MS));
+    const { longestMs, share } = this.#most;
+    const ms = Math.floor(Math.min(REQUEST_MS * requests, share * worked, longestMs));
     if (ms > 0) await this.#pause(ms, signal);
     this.#seen = this.#begun();
     this.#since = this.#now();
   }
+}
+
+/**
+ * The rests of an export beside requests. Null: it has none. What is compressed rests meanwhile. Text in a folder, or in a
+ * bucket, comes from the store as fast as it is written, and rests cost more rows than they save pages.
+ */
+export function restsOf(
+  { format, compression }: Pick<ExportRequest, 'format' | 'compression'>,
+  { isInDatabase }: Pick<FileStore, 'isInDatabase'>,
+  { store, begun }: Beside,
+): Rests | null {
+  if (format === 'parquet') return store === 'sqlite' ? new Rests({ ...OF_PARQUET, begun }) : null;
+  return compression === 'none' && isInDatabase ? new Rests({ ...OF_TEXT, begun }) : null;
 }

@@ -10,15 +10,15 @@ import type { Resource } from '../resources/query/resource.ts';
 import { changesFrom } from '../resources/token/feed-cursor.ts';
 import { ExportFile } from './file.ts';
 import { fileName, type FinishedFile, type Progress, type RunningJob } from './job.ts';
-import { Rests } from './rests.ts';
+import { restsOf, type Beside } from './rests.ts';
 import { queryOf, readFileForm, resourceOf, shownAs, type ExportSources } from './order.ts';
 
 export interface WriteOptions {
   readonly sources: () => ExportSources;
   readonly transcoder: Transcoder;
   readonly files: FileStore;
-  /** How many requests this process has begun so far. Absent: it serves none. */
-  readonly begun?: () => number;
+  /** What decides how exports rest beside requests. Absent: this process serves none. */
+  readonly beside?: Beside;
 }
 
 /** Receives what an attempt has found or written. */
@@ -27,17 +27,14 @@ type Report = (news: Partial<Progress>) => void;
 /** Writes a job's file: its query's whole stream. Rejects with errors of store and files, and the signal's reason. */
 export async function writeFile(
   job: RunningJob,
-  { sources, transcoder, files, begun }: WriteOptions,
+  { sources, transcoder, files, beside }: WriteOptions,
   signal: AbortSignal,
   report: Report,
 ): Promise<FinishedFile> {
   const { id, lease, request } = job;
   const resource = resourceOf(request, sources());
-  const { compression } = request;
-  // What compresses rests meanwhile, and so does Parquet, which compresses itself.
-  const isPlain = compression === 'none' && request.format !== 'parquet';
-  const rests = begun && isPlain && files.isInDatabase ? new Rests({ begun }) : null;
-  const file = await ExportFile.create(files, fileName(id, lease.token), compression, rests, signal);
+  const rests = beside && restsOf(request, files, beside);
+  const file = await ExportFile.create(files, fileName(id, lease.token), request.compression, signal);
   try {
     const plan = await begin(job, resource, signal, report);
     const estimated = job.progress.estimatedRows === null ? estimate(plan, resource, signal, report) : null;
@@ -60,7 +57,12 @@ export async function writeFile(
     };
     try {
       const batches = chain(streams, plan, first, Infinity, signal);
-      await pump({ first: batches, observer }, encoder, { head: form.head, tail }, through ?? file);
+      await pump(
+        { first: rests?.between(batches, signal) ?? batches, observer },
+        encoder,
+        { head: form.head, tail },
+        through ?? file,
+      );
       await through?.end();
     } finally {
       await through?.close();

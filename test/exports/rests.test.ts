@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ExportFile } from '../../src/exports/file.ts';
 import { Rests } from '../../src/exports/rests.ts';
-import { directoryFiles } from '../../src/store/folder/directory.ts';
 import { Metrics } from '../../src/telemetry/metrics.ts';
-import { temporaryFolder } from '../support/directory.ts';
 import { awaited, exportRows, order } from '../support/exports/exports.ts';
 import { testServer } from '../support/process/server.ts';
+
+const MOST = { longestMs: 20, share: 2 };
 
 /** An export whose clock and requests stand still, unless a test moves them. */
 function exportAt(clock: { ms: number; requests: number }) {
@@ -16,7 +15,7 @@ function exportAt(clock: { ms: number; requests: number }) {
     clock.ms += ms;
     return Promise.resolve();
   };
-  const rests = new Rests({ begun: () => clock.requests, now: () => clock.ms, pause });
+  const rests = new Rests({ ...MOST, begun: () => clock.requests, now: () => clock.ms, pause });
   return { rests, rested };
 }
 
@@ -63,7 +62,7 @@ test('clients who look at their exports do not slow them', async () => {
 
 test('an export that is cancelled ends its rest', async () => {
   const clock = { ms: 0, requests: 0 };
-  const rests = new Rests({ begun: () => clock.requests, now: () => clock.ms });
+  const rests = new Rests({ ...MOST, begun: () => clock.requests, now: () => clock.ms });
   clock.ms = 100_000;
   clock.requests = 100_000;
   const cancel = new AbortController();
@@ -72,24 +71,28 @@ test('an export that is cancelled ends its rest', async () => {
   await assert.rejects(resting, { name: 'AbortError' });
 });
 
-test('the text of a file rests behind each whole piece', async (t) => {
+test('an export rests when its caller is done with a batch, and passes all on', async () => {
   const clock = { ms: 0, requests: 0 };
   const { rests, rested } = exportAt(clock);
-  const files = directoryFiles(await temporaryFolder(t));
-  const file = await ExportFile.create(files, 'a1.b2', 'none', rests, GOES_ON);
-  for (const bytes of [1, 2 ** 19 - 1, 2 ** 20, 1]) {
+  async function* batches() {
+    await Promise.resolve();
+    yield* [1, 2, 3];
+  }
+  const passed: [batch: number, rests: number][] = [];
+  for await (const batch of rests.between(batches(), GOES_ON)) {
+    passed.push([batch, rested.length]);
     clock.ms += 100;
     clock.requests += 10;
-    await file.write(Buffer.alloc(bytes));
   }
-  await file.end();
-  await file.close();
-  assert.deepEqual(rested, [18, 8]);
-  assert.equal(file.bytes, 3 * 2 ** 19 + 1);
+  assert.deepEqual(passed, [
+    [1, 0],
+    [2, 1],
+    [3, 2],
+  ]);
 });
 
 for (const store of ['sqlite', 'mongodb'] as const)
-  test(`${store}: a server counts its requests for exports of plain text into MongoDB alone`, async (t) => {
+  test(`${store}: a server counts its requests for exports of plain text into MongoDB, and of Parquet from its own file`, async (t) => {
     const server = await testServer(t, store, 'uws');
     if (!server) return;
     await server.insert(exportRows(10));
@@ -105,5 +108,5 @@ for (const store of ['sqlite', 'mongodb'] as const)
       await awaited(server.url, (await order(server.url, body)).id);
       if (mock.callCount() > 0) rests.push(`${body.format} ${body.compression}`);
     }
-    assert.deepEqual(rests, store === 'mongodb' ? ['ndjson none', 'csv none'] : []);
+    assert.deepEqual(rests, store === 'mongodb' ? ['ndjson none', 'csv none'] : ['parquet none']);
   });

@@ -16,8 +16,8 @@ interface Rest {
   readonly share: number;
 }
 
-/** Text into the database: MongoDB has more work with the file than with the rows. */
-const OF_TEXT: Rest = { longestMs: 20, share: 2 };
+/** Text into the database: MongoDB has more work with the file than with the rows, and is done with both soon after a rest. */
+const OF_TEXT: Rest = { longestMs: 60, share: 6 };
 /** Parquet, from rows that this process reads itself: its thread has a batch to work on meanwhile, so the rests are longer. */
 const OF_PARQUET: Rest = { longestMs: 30, share: 4 };
 

@@ -16,7 +16,7 @@ interface Rest {
   readonly share: number;
 }
 
-/** Text into the database: MongoDB has more work with the file than with the rows, and is done with both soon after a rest. */
+/** Text into the database: MongoDB has more work with the file than with the rows, and goes on with it during a rest. */
 const OF_TEXT: Rest = { longestMs: 60, share: 6 };
 /** Parquet, from rows that this process reads itself: its thread has a batch to work on meanwhile, so the rests are longer. */
 const OF_PARQUET: Rest = { longestMs: 30, share: 4 };

@@ -18,7 +18,7 @@ interface Rest {
 
 /** Text into the database: MongoDB has more work with the file than with the rows, and goes on with it during a rest. */
 const OF_TEXT: Rest = { longestMs: 60, share: 6 };
-/** Parquet, from rows that this process reads itself: its thread has a batch to work on meanwhile, so the rests are longer. */
+/** Parquet, of rows that this process itself reads: its thread has a batch to work on during a rest. */
 const OF_PARQUET: Rest = { longestMs: 30, share: 4 };
 
 /** What is beside exports. */
@@ -84,8 +84,8 @@ export class Rests {
 }
 
 /**
- * The rests of an export beside requests. Null: it has none. What is compressed rests meanwhile. Text in a folder, or in a
- * bucket, comes from the store as fast as it is written, and rests cost more rows than they save pages.
+ * The rests of an export beside requests. Null: it has none. An export that compresses waits for its threads, which leaves the
+ * same room. Text into a folder or a bucket has none, because rests would cost it a third of its rows/s.
  */
 export function restsOf(
   { format, compression }: Pick<ExportRequest, 'format' | 'compression'>,

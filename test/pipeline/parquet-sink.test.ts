@@ -50,7 +50,7 @@ test('Parquet has all rows in their order, however many come at once', async () 
   );
 });
 
-test('rows that the thread of Parquet cannot read reject a flush', async () => {
+test('rows that the thread of Parquet cannot read reject a later flush or the end', async () => {
   const sink = new ParquetSink(
     HEAD,
     sinkTo(() => undefined),

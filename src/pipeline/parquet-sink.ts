@@ -40,6 +40,10 @@ export class ParquetSink implements Sink {
   #read: Promise<unknown> = Promise.resolve();
   /** Resolves when the file has its last byte. */
   readonly #written: Promise<void>;
+  /**
+   * Rejects when the file or the thread fails. A file that fails makes the thread fail, too, but with a copy of the error, which
+   * is no AppError. The file's own comes first.
+   */
   readonly #failed: Promise<never>;
 
   constructor(head: Uint8Array, file: Sink, facts: readonly (readonly [name: string, value: string])[]) {
@@ -52,7 +56,8 @@ export class ParquetSink implements Sink {
     this.#written = output.readable.pipeTo(
       new WritableStream<Uint8Array>({ write: (bytes) => file.write(bytes) }),
     );
-    this.#failed = new Promise((_, reject) => this.#thread.once('error', reject));
+    const thread = new Promise<never>((_, reject) => this.#thread.once('error', reject));
+    this.#failed = Promise.race([this.#written.then(() => thread), thread]);
     for (const one of [this.#written, this.#failed]) one.catch(() => undefined); // see #unlessFailed
   }
 
@@ -85,10 +90,10 @@ export class ParquetSink implements Sink {
     await this.#thread.terminate();
   }
 
-  /** A thread that has failed takes nothing more, and does not say so in its streams. */
+  /** A file or a thread that has failed takes nothing more, and the thread does not say so in its stream. */
   async #unlessFailed(work: Promise<unknown>): Promise<void> {
-    work.catch(() => undefined); // when the thread fails first
-    await Promise.race([work, this.#failed]);
+    work.catch(() => undefined); // when another one fails first
+    await Promise.race([this.#failed, work]);
   }
 }
 

@@ -34,9 +34,13 @@ async function exportOfNoRows(): Promise<Buffer> {
   const sink = new ParquetSink(schemaMessage(COLUMNS, {}), file, []);
   const none = { at: 0, length: 0 };
   try {
-    sink.write(batchMessage(0, [{ nulls: 0, buffers: [none, none, none] }], 0, {}));
-    await sink.end();
+    // The second flush waits until the thread has read the first rows. It then waits for others, or for the end.
+    for (let n = 0; n < 2; n++) {
+      sink.write(batchMessage(0, [{ nulls: 0, buffers: [none, none, none] }], 0, {}));
+      await sink.flush();
+    }
     assert.equal(lowered(), 1, 'the thread of the export alone');
+    await sink.end();
   } finally {
     await sink.close();
   }

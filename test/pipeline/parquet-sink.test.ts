@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readParquet } from 'parquet-wasm';
+import { AppError } from '../../src/base/errors.ts';
 import { ParquetSink } from '../../src/pipeline/parquet-sink.ts';
 import { batchMessage, schemaMessage } from '../../src/rows/arrow/messages.ts';
 import { sinkTo } from '../support/process/app.ts';
@@ -64,6 +65,29 @@ test('rows that the thread of Parquet cannot read reject a later flush or the en
       await sink.flush();
       await sink.end();
     });
+  } finally {
+    await sink.close();
+  }
+});
+
+test('a file that takes nothing more rejects with its own error, and not with that of the thread', async () => {
+  const full = new AppError('insufficient-storage', 'The disk is full.');
+  const sink = new ParquetSink(
+    HEAD,
+    sinkTo(() => Promise.reject(full)),
+    [],
+  );
+  try {
+    await assert.rejects(
+      async () => {
+        for (let n = 0; n < 100; n++) {
+          sink.write(numbers(n, 10_000));
+          await sink.flush();
+        }
+        await sink.end();
+      },
+      (error) => error === full,
+    );
   } finally {
     await sink.close();
   }

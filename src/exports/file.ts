@@ -69,6 +69,11 @@ export class ExportFile implements Sink {
     // an unfinished file stays unfinished
   }
 
+  /** Resolves when the writer has all full pieces. Rejects when it has failed. */
+  settled(): Promise<void> {
+    return this.#last;
+  }
+
   async end(): Promise<void> {
     void this.#submit();
     void this.#append(this.#codec.end());

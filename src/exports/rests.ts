@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FileStore } from '../store/files.ts';
-import type { Store } from '../store/store.ts';
 import type { ExportRequest } from './job.ts';
 
 /** How long an export rests for a request, in milliseconds. A page takes about one where two cores are all. */
@@ -16,21 +15,16 @@ interface Rest {
   readonly share: number;
 }
 
-/** Text into the database: MongoDB has more work with the file than with the rows, and goes on with it during a rest. */
-const OF_TEXT: Rest = { longestMs: 60, share: 6 };
-/** Parquet, of rows that this process itself reads: its thread has a batch to work on during a rest. */
+/** Text into the database, which has more work with the file than with the rows. */
+const OF_TEXT: Rest = { longestMs: 60, share: 2 };
+/** Parquet: its thread has a batch to work on during a rest. */
 const OF_PARQUET: Rest = { longestMs: 30, share: 4 };
 
-/** What is beside exports. */
-export interface Beside {
-  /** The store of the rows. */
-  readonly store: Store['name'];
-  /** How many requests this process has begun so far. Those of other processes are not known. */
-  readonly begun: () => number;
-}
+/** How many requests this process has begun so far. Those of other processes are not known. */
+export type RequestCount = () => number;
 
 interface RestOptions extends Rest {
-  readonly begun: Beside['begun'];
+  readonly begun: RequestCount;
   /** A clock in milliseconds. */
   readonly now?: () => number;
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<unknown>;
@@ -42,7 +36,7 @@ interface RestOptions extends Rest {
  */
 export class Rests {
   readonly #most: Rest;
-  readonly #begun: () => number;
+  readonly #begun: RequestCount;
   readonly #now: () => number;
   readonly #pause: (ms: number, signal: AbortSignal) => Promise<unknown>;
   #seen: number;
@@ -63,23 +57,35 @@ export class Rests {
     this.#since = now();
   }
 
-  /** The same values. Rests before each but the first: the caller is then done with the one before. Rejects as `take` does. */
-  async *between<T>(values: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T, void, undefined> {
+  /**
+   * The same values. Rests before each but the first, once the caller is done with the one before and `settled` resolves: work
+   * that it has begun would go on during the rest. Rejects as `settled` and `take` do.
+   */
+  async *between<T>(
+    values: AsyncIterable<T>,
+    settled: () => Promise<void>,
+    signal: AbortSignal,
+  ): AsyncGenerator<T, void, undefined> {
     for await (const value of values) {
       yield value;
+      if (this.#requests() > 0) await settled();
       await this.take(signal);
     }
   }
 
   /** Rests for the requests since the rest before. Rejects when the signal is aborted meanwhile. */
   async take(signal: AbortSignal): Promise<void> {
-    const requests = Math.max(0, this.#begun() - this.#seen - FREE);
     const worked = this.#now() - this.#since;
     const { longestMs, share } = this.#most;
-    const ms = Math.floor(Math.min(REQUEST_MS * requests, share * worked, longestMs));
+    const ms = Math.floor(Math.min(REQUEST_MS * this.#requests(), share * worked, longestMs));
     if (ms > 0) await this.#pause(ms, signal);
     this.#seen = this.#begun();
     this.#since = this.#now();
+  }
+
+  /** The requests since the rest before that get one. */
+  #requests(): number {
+    return Math.max(0, this.#begun() - this.#seen - FREE);
   }
 }
 
@@ -90,8 +96,8 @@ export class Rests {
 export function restsOf(
   { format, compression }: Pick<ExportRequest, 'format' | 'compression'>,
   { isInDatabase }: Pick<FileStore, 'isInDatabase'>,
-  { store, begun }: Beside,
+  begun: RequestCount,
 ): Rests | null {
-  if (format === 'parquet') return store === 'sqlite' ? new Rests({ ...OF_PARQUET, begun }) : null;
+  if (format === 'parquet') return new Rests({ ...OF_PARQUET, begun });
   return compression === 'none' && isInDatabase ? new Rests({ ...OF_TEXT, begun }) : null;
 }

@@ -10,15 +10,15 @@ import type { Resource } from '../resources/query/resource.ts';
 import { changesFrom } from '../resources/token/feed-cursor.ts';
 import { ExportFile } from './file.ts';
 import { fileName, type FinishedFile, type Progress, type RunningJob } from './job.ts';
-import { restsOf, type Beside } from './rests.ts';
+import { restsOf, type RequestCount } from './rests.ts';
 import { queryOf, readFileForm, resourceOf, shownAs, type ExportSources } from './order.ts';
 
 export interface WriteOptions {
   readonly sources: () => ExportSources;
   readonly transcoder: Transcoder;
   readonly files: FileStore;
-  /** What decides how exports rest beside requests. Absent: this process serves none. */
-  readonly beside?: Beside;
+  /** The requests that exports rest for. Absent: this process serves none. */
+  readonly begun?: RequestCount;
 }
 
 /** Receives what an attempt has found or written. */
@@ -27,13 +27,13 @@ type Report = (news: Partial<Progress>) => void;
 /** Writes a job's file: its query's whole stream. Rejects with errors of store and files, and the signal's reason. */
 export async function writeFile(
   job: RunningJob,
-  { sources, transcoder, files, beside }: WriteOptions,
+  { sources, transcoder, files, begun }: WriteOptions,
   signal: AbortSignal,
   report: Report,
 ): Promise<FinishedFile> {
   const { id, lease, request } = job;
   const resource = resourceOf(request, sources());
-  const rests = beside && restsOf(request, files, beside);
+  const rests = begun && restsOf(request, files, begun);
   const file = await ExportFile.create(files, fileName(id, lease.token), request.compression, signal);
   try {
     const plan = await begin(job, resource, signal, report);
@@ -58,7 +58,7 @@ export async function writeFile(
     try {
       const batches = chain(streams, plan, first, Infinity, signal);
       await pump(
-        { first: rests?.between(batches, signal) ?? batches, observer },
+        { first: rests?.between(batches, () => file.settled(), signal) ?? batches, observer },
         encoder,
         { head: form.head, tail },
         through ?? file,
@@ -99,10 +99,14 @@ async function begin(
   return { ...plan, ...changes?.bounds };
 }
 
-/** Counts rows, unless that takes too long. AppErrors are ignored: the chain itself meets an unavailable store. */
+/**
+ * Counts rows, unless that takes too long. The number of all rows is known to MongoDB, which needs half a second of a
+ * processor to count a million. AppErrors are ignored: the chain itself meets an unavailable store.
+ */
 async function estimate(plan: Plan, { rows }: Resource, signal: AbortSignal, report: Report): Promise<void> {
   try {
-    const found = await rows.count(plan, 'exact', signal);
+    const nearly = await rows.count(plan, 'estimated', signal);
+    const found = nearly.is === 'atLeast' ? await rows.count(plan, 'exact', signal) : nearly;
     if (found.is !== 'atLeast') report({ estimatedRows: found.rows });
   } catch (error) {
     if (!(error instanceof AppError)) throw error;

@@ -23,7 +23,7 @@ interface ExportSettings extends QueueSettings {
 }
 
 interface OpenExportsOptions {
-  readonly store: Pick<Store, 'name' | 'files' | 'records'>;
+  readonly store: Pick<Store, 'files' | 'records'>;
   readonly sources: () => ExportSources;
   readonly transcoder: Transcoder;
   readonly log: Log;
@@ -71,7 +71,7 @@ export async function openExports(
     ...shared,
     sources,
     transcoder,
-    beside: { store: store.name, begun },
+    begun,
     log,
     tracer,
     leaseMs,

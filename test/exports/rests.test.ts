@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { Rests } from '../../src/exports/rests.ts';
 import { Metrics } from '../../src/telemetry/metrics.ts';
 import { awaited, exportRows, order } from '../support/exports/exports.ts';
@@ -20,6 +21,11 @@ function exportAt(clock: { ms: number; requests: number }) {
 }
 
 const GOES_ON = new AbortController().signal;
+
+async function* threeBatches() {
+  await Promise.resolve();
+  yield* [1, 2, 3];
+}
 
 test('an export that no request came beside does not rest', async () => {
   const clock = { ms: 0, requests: 7 };
@@ -71,28 +77,57 @@ test('an export that is cancelled ends its rest', async () => {
   await assert.rejects(resting, { name: 'AbortError' });
 });
 
-test('an export rests when its caller is done with a batch, and passes all on', async () => {
+test('an export rests once its batch is written, and passes all on', async () => {
   const clock = { ms: 0, requests: 0 };
   const { rests, rested } = exportAt(clock);
-  async function* batches() {
-    await Promise.resolve();
-    yield* [1, 2, 3];
+  const writes: (() => void)[] = [];
+  const written = () => new Promise<void>((resolve) => writes.push(resolve));
+  const passed: number[] = [];
+  const read = async () => {
+    for await (const batch of rests.between(threeBatches(), written, GOES_ON)) {
+      passed.push(batch);
+      clock.ms += 100;
+      clock.requests += 10;
+    }
+  };
+  const reading = read();
+  for (const batch of [1, 2, 3]) {
+    while (writes.length === 0) await turn();
+    assert.deepEqual([passed.at(-1), rested.length], [batch, batch - 1]);
+    writes.pop()?.();
   }
-  const passed: [batch: number, rests: number][] = [];
-  for await (const batch of rests.between(batches(), GOES_ON)) {
-    passed.push([batch, rested.length]);
-    clock.ms += 100;
-    clock.requests += 10;
-  }
-  assert.deepEqual(passed, [
-    [1, 0],
-    [2, 1],
-    [3, 2],
-  ]);
+  await reading;
+  assert.deepEqual(rested, [8, 8, 8]);
+});
+
+test('an export that no request came beside does not wait for its writes', async () => {
+  const { rests } = exportAt({ ms: 0, requests: 0 });
+  const passed: number[] = [];
+  const never = () => Promise.reject(new Error('the export waited'));
+  for await (const batch of rests.between(threeBatches(), never, GOES_ON)) passed.push(batch);
+  assert.deepEqual(passed, [1, 2, 3]);
+});
+
+test('an export whose file has failed does not read on', async () => {
+  const clock = { ms: 0, requests: 0 };
+  const { rests } = exportAt(clock);
+  const passed: number[] = [];
+  const read = async () => {
+    for await (const batch of rests.between(
+      threeBatches(),
+      () => Promise.reject(new Error('full')),
+      GOES_ON,
+    )) {
+      passed.push(batch);
+      clock.requests += 10;
+    }
+  };
+  await assert.rejects(read(), /full/);
+  assert.deepEqual(passed, [1]);
 });
 
 for (const store of ['sqlite', 'mongodb'] as const)
-  test(`${store}: a server counts its requests for exports of plain text into MongoDB, and of Parquet from its own file`, async (t) => {
+  test(`${store}: a server counts its requests for exports of Parquet, and of plain text into MongoDB`, async (t) => {
     const server = await testServer(t, store, 'uws');
     if (!server) return;
     await server.insert(exportRows(10));
@@ -108,5 +143,5 @@ for (const store of ['sqlite', 'mongodb'] as const)
       await awaited(server.url, (await order(server.url, body)).id);
       if (mock.callCount() > 0) rests.push(`${body.format} ${body.compression}`);
     }
-    assert.deepEqual(rests, store === 'mongodb' ? ['ndjson none', 'csv none'] : ['parquet none']);
+    assert.deepEqual(rests, [...(store === 'mongodb' ? ['ndjson none', 'csv none'] : []), 'parquet none']);
   });

@@ -1,13 +1,15 @@
 import type { Document } from 'mongodb';
-import { Binary, BSON } from '../values/bson.ts';
+import { Binary } from '../values/bson.ts';
 import { FileGoneError, isFileName, type FileStore, type FileWriter } from '../files.ts';
 import { documentsOf, MAJORITY, ON_PRIMARY, PRIMARY_FIRST } from './commands.ts';
 import type { MongoConnection } from './connection.ts';
 import { CODES } from './errors.ts';
-import { refuseErrors, sequenceOf, type WriteError } from './write/raw-write.ts';
+import { refuseErrors, type WriteError } from './write/raw-write.ts';
 
 /** The default chunk size of GridFS in bytes (source/gridfs/gridfs-spec.md of github.com/mongodb/specifications). */
 const CHUNK_BYTES = 255 * 1024;
+/** Chunks in one insert, of 16 MB at most. The pieces of exports fill two or three. */
+const INSERT_CHUNKS = 32;
 /** Chunks per read: about a megabyte. */
 const READ_CHUNKS = 4;
 const NAMES = 10_000;
@@ -96,11 +98,11 @@ export class GridFs implements FileStore {
   }
 
   /**
-   * Inserts documents of chunks. A chunk that is there already is the same: no other writer has this name, and a command
-   * whose answer was lost is sent again.
+   * Inserts chunks. A chunk that is there already is the same: no other writer has this name, and a command whose answer
+   * was lost is sent again. The driver copies documents of one command twice on their way to the socket, and three times
+   * when they are bytes already (a DocumentSequence). These copies are garbage outside of the heap, for which V8 collects all of it.
    */
-  async #putChunks(chunks: readonly Uint8Array[]): Promise<void> {
-    const documents = sequenceOf('documents', chunks);
+  async #putChunks(documents: readonly Document[]): Promise<void> {
     const insert = { insert: this.#chunks, documents, ordered: false, writeConcern: MAJORITY };
     const { writeErrors = [] } = await this.#connection.run(insert, ON_PRIMARY);
     refuseErrors((writeErrors as readonly WriteError[]).filter(({ code }) => code !== CODES.duplicateKey));
@@ -159,7 +161,7 @@ export class GridFs implements FileStore {
 
 /** Where a writer puts documents of chunks, and at the end the whole file, by its length. */
 interface ChunkPlace {
-  readonly putChunks: (chunks: readonly Uint8Array[]) => Promise<void>;
+  readonly putChunks: (chunks: readonly Document[]) => Promise<void>;
   readonly putFile: (length: number) => Promise<void>;
 }
 
@@ -178,21 +180,28 @@ class ChunkWriter implements FileWriter {
     this.#place = place;
   }
 
-  /** Writes the chunks that are full with one command: a majority's confirmation costs more than a chunk. */
+  /**
+   * Writes the chunks that are full with one command: a majority's confirmation costs more than a chunk. They are parts of
+   * these bytes, but for the first one, of which the write before has left a beginning.
+   */
   async write(bytes: Uint8Array): Promise<void> {
-    const full: Uint8Array[] = [];
-    for (let at = 0; at < bytes.length;) {
-      const part = bytes.subarray(at, at + CHUNK_BYTES - this.#filled);
-      this.#chunk.set(part, this.#filled);
-      this.#filled += part.length;
-      at += part.length;
-      if (this.#filled === CHUNK_BYTES) full.push(this.#takeChunk());
+    const full: Document[] = [];
+    let at = 0;
+    if (this.#filled > 0) {
+      at = this.#keep(bytes.subarray(0, CHUNK_BYTES - this.#filled));
+      if (this.#filled === CHUNK_BYTES) full.push(this.#documentOf(this.#chunk));
     }
-    if (full.length > 0) await this.#place.putChunks(full);
+    for (; bytes.length - at >= CHUNK_BYTES; at += CHUNK_BYTES)
+      full.push(this.#documentOf(bytes.subarray(at, at + CHUNK_BYTES)));
+    for (let n = 0; n < full.length; n += INSERT_CHUNKS)
+      await this.#place.putChunks(full.slice(n, n + INSERT_CHUNKS));
+    if (full.length > 0) this.#filled = 0;
+    this.#keep(bytes.subarray(at));
   }
 
   async finish(): Promise<void> {
-    if (this.#filled > 0) await this.#place.putChunks([this.#takeChunk()]);
+    if (this.#filled > 0)
+      await this.#place.putChunks([this.#documentOf(this.#chunk.subarray(0, this.#filled))]);
     await this.#place.putFile(this.#bytes);
   }
 
@@ -200,13 +209,18 @@ class ChunkWriter implements FileWriter {
     return Promise.resolve();
   }
 
-  /** The document of the chunk, which is empty then. */
-  #takeChunk(): Uint8Array {
+  /** Puts bytes behind those of the last chunk. Returns their number. */
+  #keep(bytes: Uint8Array): number {
+    this.#chunk.set(bytes, this.#filled);
+    this.#filled += bytes.length;
+    return bytes.length;
+  }
+
+  /** The document of the next chunk. It refers to these bytes. */
+  #documentOf(bytes: Uint8Array): Document {
     const n = this.#chunks++;
-    const data = new Binary(this.#chunk.subarray(0, this.#filled));
-    this.#bytes += this.#filled;
-    this.#filled = 0;
-    return BSON.serialize({ _id: `${this.#name}.${n}`, files_id: this.#name, n, data });
+    this.#bytes += bytes.length;
+    return { _id: `${this.#name}.${n}`, files_id: this.#name, n, data: new Binary(bytes) };
   }
 }
 

@@ -37,13 +37,6 @@ const { DocumentSequence } = createRequire(import.meta.url)('mongodb/lib/cmap/co
   readonly DocumentSequence: Sequence;
 };
 
-/** The field of a command whose documents are these bytes. */
-export function sequenceOf(field: string, documents: readonly Uint8Array[]): Document {
-  const sequence = new DocumentSequence(field);
-  for (const document of documents) sequence.push({}, document);
-  return sequence;
-}
-
 const FIELDS = { insert: 'documents', update: 'updates', delete: 'deletes' } as const;
 
 /**

@@ -100,8 +100,8 @@ async function begin(
 }
 
 /**
- * Counts rows, unless that takes too long. The number of all rows is known to MongoDB, which needs half a second of a
- * processor to count a million. AppErrors are ignored: the chain itself meets an unavailable store.
+ * Counts rows, unless that takes too long. The number of all rows is known to the store. MongoDB would need half a second
+ * of a processor to count a million. AppErrors are ignored: the chain itself meets an unavailable store.
  */
 async function estimate(plan: Plan, { rows }: Resource, signal: AbortSignal, report: Report): Promise<void> {
   try {

@@ -21,6 +21,8 @@ export interface RouteOptions {
   readonly parked: () => () => void;
   /** A feed that has nothing to send sends a checkpoint after this time. Milliseconds. */
   readonly heartbeatMs: number;
+  /** How many requests this process has begun so far. */
+  readonly begun: () => number;
 }
 
 /** How a collection describes itself. `N`: the routes that it has. */

@@ -255,6 +255,7 @@ function appOf(
     cacheControl: config.CACHE_CONTROL,
     parked: () => metrics.parked(),
     heartbeatMs,
+    begun: () => metrics.begun,
   };
   return createApp({
     resources: { ...reading, served: resources },

@@ -27,7 +27,7 @@ import { pagesOf } from './pages.ts';
 import type { Question } from './question.ts';
 import { now, replyOf } from './response.ts';
 
-export interface FeedOptions extends Pick<RouteOptions, 'transcoder' | 'parked' | 'heartbeatMs'> {
+export interface FeedOptions extends Pick<RouteOptions, 'transcoder' | 'parked' | 'heartbeatMs' | 'begun'> {
   /** Aborted when the server stops. Feeds then end at a checkpoint. */
   readonly stopping: AbortSignal;
 }
@@ -55,7 +55,7 @@ export async function feedReply(input: Input, asked: FeedRequest, options: FeedO
 
 async function begin(input: Input, asked: FeedRequest, options: FeedOptions): Promise<Reply> {
   const { query, request, type, client } = input;
-  const { transcoder, stopping, heartbeatMs, parked } = options;
+  const { transcoder, stopping, heartbeatMs, parked, begun } = options;
   const resource = resourceFor(asked.resource, client);
   const { start, shown, ...set } = await beginWalk(resource, query, asked, request.signal);
   const isEvents = type === EVENT_STREAM;
@@ -64,6 +64,7 @@ async function begin(input: Input, asked: FeedRequest, options: FeedOptions): Pr
     now,
     stopping,
     heartbeatMs,
+    begun,
     name: nameOf(query, type, set.plan),
     lines: () => transcoder.encoder('lines', shown),
     framed: (text) => (isEvents ? framed(text, AS_EVENTS) : text),

@@ -12,6 +12,13 @@ import type { Question } from './question.ts';
 
 /** How long readers are served in a row before the process looks at its sockets and timers. Milliseconds. */
 const TURN_MS = 0.3;
+/**
+ * How long they wait then, when a request came a moment ago, and for how long a page has such pauses: requests get the time.
+ * Milliseconds.
+ */
+const PAUSE_MS = 3;
+const MOMENT_MS = 10;
+const LONGEST_PAUSES_MS = 400;
 /** How long the read behind a page waits at most. Milliseconds. */
 const LONGEST_REST_MS = 400;
 /** How long those behind the newest page wait at most for the next one, and for each other. Milliseconds. */
@@ -52,7 +59,14 @@ export class Pages {
   readonly #closed = new AbortController();
   /** For reads, which also end when the server stops. */
   readonly #reads: AbortSignal;
-  readonly #turns = new LoopTurns(() => performance.now(), TURN_MS);
+  readonly #turns = new LoopTurns(
+    () => this.question.now(),
+    TURN_MS,
+    (run) => this.#pause(run),
+  );
+  /** How many requests had begun at the end of the last turn, and when one was last found to have come. */
+  #requests: number;
+  #requestedAt = -Infinity;
   /** The end of the newest page, and when it was made. */
   #at: Stop;
   #madeAt: number;
@@ -63,10 +77,11 @@ export class Pages {
   readonly #reader: PageReader;
 
   private constructor(question: Question, at: Stop) {
-    const { changes, name, stopping, now } = question;
+    const { changes, name, stopping, now, begun } = question;
     this.question = question;
     this.#at = at;
     this.#madeAt = now();
+    this.#requests = begun();
     this.#reads = firstAbort([stopping], this.#closed.signal);
     this.#reader = new PageReader(question, this.#reads);
     const others = opened.get(changes) ?? new Map<string, Pages>();
@@ -170,6 +185,16 @@ export class Pages {
     const { changes, name } = this.question;
     if (pagesOf(this.question) === this) opened.get(changes)?.delete(name);
     this.#closed.abort(new Error('there are no more pages'));
+  }
+
+  /** Without requests, or when the page has taken long, readers go on at once. */
+  #pause(run: () => void): void {
+    const { begun, now } = this.question;
+    if (begun() !== this.#requests) this.#requestedAt = now();
+    this.#requests = begun();
+    const isAsked = now() - this.#requestedAt < MOMENT_MS;
+    if (isAsked && now() - this.#madeAt < LONGEST_PAUSES_MS) setTimeout(run, PAUSE_MS);
+    else setImmediate(run);
   }
 
   /**

@@ -17,6 +17,8 @@ export interface Question {
   readonly framed: (lines: Uint8Array) => Uint8Array;
   /** A clock in milliseconds. */
   readonly now: () => number;
+  /** See RouteOptions. */
+  readonly begun: () => number;
   /** Aborted when the server stops. */
   readonly stopping: AbortSignal;
   /** See AnswerOptions. */

@@ -6,11 +6,20 @@ export class LoopTurns {
   readonly #waiting: (() => void)[] = [];
   readonly #now: () => number;
   readonly #turnMs: number;
+  readonly #later: (run: () => void) => unknown;
 
-  /** `now` is a clock in milliseconds, and `turnMs` how long those that wait may go on in a row. */
-  constructor(now: () => number = () => performance.now(), turnMs = TURN_MS) {
+  /**
+   * `now` is a clock in milliseconds, `turnMs` how long those that wait may go on in a row, and `later` calls when they may go on
+   * again.
+   */
+  constructor(
+    now: () => number = () => performance.now(),
+    turnMs = TURN_MS,
+    later: (run: () => void) => unknown = setImmediate,
+  ) {
     this.#now = now;
     this.#turnMs = turnMs;
+    this.#later = later;
   }
 
   /** Resolves after all earlier calls have, and after what their callers then did at once. */
@@ -25,7 +34,7 @@ export class LoopTurns {
     const end = this.#now() + this.#turnMs;
     const step = (): void => {
       if (this.#now() >= end) {
-        setImmediate(this.#run);
+        this.#later(this.#run);
         return;
       }
       this.#waiting.shift()?.();

@@ -19,6 +19,9 @@ type Tally = Readonly<Record<'rows' | 'removed' | 'bytes', number>> & {
   readonly crc32: string;
 };
 
+/** What a pause between two turns takes. */
+const PAUSE_MS = 3;
+
 /** A follower: a sink that takes everything at once, or waits at a gate. It checks every checkpoint. */
 class Reader {
   readonly left = new AbortController();
@@ -82,6 +85,7 @@ async function opened(t: TestContext, change: Partial<Question> = {}) {
     now: () => performance.now(),
     stopping: new AbortController().signal,
     heartbeatMs: 60_000,
+    begun: () => 0,
     ...change,
   };
   t.after(() => {
@@ -233,6 +237,31 @@ test('the next page is read after a rest as long as followers had with the one b
   const next = reads.find((time) => time > end) ?? assert.fail();
   assert.ok(next - end >= 390, `it read on after ${next - end} ms`);
   await leave(reader);
+});
+
+test('followers pause between their turns with a page while requests come, but not for long', async (t) => {
+  const timeouts = t.mock.method(globalThis, 'setTimeout').mock;
+  let time = 0;
+  const now = () => (time += 0.2);
+  const pausesOf = async (begun: () => number) => {
+    const { question, at, put } = await opened(t, { now, begun, heartbeatMs: 1e9 });
+    const start = await at();
+    const readers = Array.from({ length: 8 }, () => new Reader(question, start));
+    const before = timeouts.callCount();
+    await put('a');
+    await Promise.all(readers.map((one) => one.has(1)));
+    const { calls } = timeouts;
+    await leave(...readers);
+    return calls.slice(before).filter(({ arguments: [, ms] }) => ms === PAUSE_MS).length;
+  };
+  let requests = 0;
+  assert.ok((await pausesOf(() => ++requests)) > 0, 'requests come');
+  assert.equal(await pausesOf(() => 7), 0, 'none comes');
+  const late = () => {
+    time += 1_000;
+    return ++requests;
+  };
+  assert.equal(await pausesOf(late), 0, 'the page takes long');
 });
 
 test('a reader alone leaves while it is behind, and stays beside others', async (t) => {

@@ -86,6 +86,30 @@ test('readers that go on one after another yield to sockets and timers after 2 m
   assert.deepEqual(events, ['a', 'others', 'b', 'c']);
 });
 
+test('readers that had their turn go on when they are called', async () => {
+  let now = 0;
+  let call: (() => void) | null = null;
+  const called = new Promise<void>((resolve) => {
+    const later = (run: () => void) => {
+      call ??= run;
+      resolve();
+    };
+    const turns = new LoopTurns(() => now, 2, later);
+    for (const name of ['a', 'b'])
+      void turns.next().then(() => {
+        now += STEP_MS;
+        events.push(name);
+      });
+  });
+  const events: string[] = [];
+  await called;
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(events, ['a'], 'nobody has called');
+  (call as (() => void) | null)?.();
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(events, ['a', 'b']);
+});
+
 test('work runs one at a time in the order of the calls, and a failure reaches its own caller only', async () => {
   const turns = new Turns();
   const log: string[] = [];

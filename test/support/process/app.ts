@@ -31,7 +31,7 @@ export async function appOn(
 ) {
   const limits = { maxLimit: 1000, maxOffset: 1000 };
   const common = { transcoder: createTranscoder(slots), limits, cacheControl: 'private, no-cache' };
-  const following = { parked: () => () => undefined, heartbeatMs: 15_000 };
+  const following = { parked: () => () => undefined, heartbeatMs: 15_000, begun: () => 0 };
   return createApp({
     resources: { ...common, ...following, served: { now: [items], mayCome: () => false } },
     users: { ...common, users: usersOf(await store.records(USERS)), now: Date.now },

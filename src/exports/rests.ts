@@ -2,13 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FileStore } from '../store/files.ts';
 import type { ExportRequest } from './job.ts';
 
-/** How long an export rests for a request, in milliseconds. A page takes about one where two cores are all. */
-const REQUEST_MS = 1;
 /** The requests since the rest before that get none: those of clients who look at their exports. */
 const FREE = 2;
 
 /** The most that an export rests. */
 interface Rest {
+  /** For each request. A page takes about one where two cores are all. Milliseconds. */
+  readonly requestMs: number;
   /** Behind one batch. Milliseconds. */
   readonly longestMs: number;
   /** How many times as long as it has worked. */
@@ -16,9 +16,9 @@ interface Rest {
 }
 
 /** Text into the database, which has more work with the file than with the rows. */
-const OF_TEXT: Rest = { longestMs: 60, share: 2 };
-/** Parquet: its thread has a batch to work on during a rest. */
-const OF_PARQUET: Rest = { longestMs: 30, share: 4 };
+const OF_TEXT: Rest = { requestMs: 1, longestMs: 60, share: 2 };
+/** Parquet: its thread has a batch to work on during a rest, so longer ones cost few rows/s. */
+const OF_PARQUET: Rest = { requestMs: 3, longestMs: 80, share: 8 };
 
 /** How many requests this process has begun so far. Those of other processes are not known. */
 export type RequestCount = () => number;
@@ -43,13 +43,14 @@ export class Rests {
   #since: number;
 
   constructor({
+    requestMs,
     longestMs,
     share,
     begun,
     now = () => performance.now(),
     pause = (ms, signal) => sleep(ms, undefined, { signal }),
   }: RestOptions) {
-    this.#most = { longestMs, share };
+    this.#most = { requestMs, longestMs, share };
     this.#begun = begun;
     this.#now = now;
     this.#pause = pause;
@@ -76,8 +77,8 @@ export class Rests {
   /** Rests for the requests since the rest before. Rejects when the signal is aborted meanwhile. */
   async take(signal: AbortSignal): Promise<void> {
     const worked = this.#now() - this.#since;
-    const { longestMs, share } = this.#most;
-    const ms = Math.floor(Math.min(REQUEST_MS * this.#requests(), share * worked, longestMs));
+    const { requestMs, longestMs, share } = this.#most;
+    const ms = Math.floor(Math.min(requestMs * this.#requests(), share * worked, longestMs));
     if (ms > 0) await this.#pause(ms, signal);
     this.#seen = this.#begun();
     this.#since = this.#now();

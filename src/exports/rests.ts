@@ -94,14 +94,14 @@ export class Rests {
 
 /**
  * The rests of an export beside requests. Null: it has none. An export that compresses waits for its threads, which leaves the
- * same room. Text into a folder or a bucket has none, because rests would cost it a third of its rows/s.
+ * same room. Text into a folder or a bucket has none, because rests would cost it a third of its rows/s. `clock`: see RestOptions.
  */
 export function restsOf(
   { format, compression }: Pick<ExportRequest, 'format' | 'compression'>,
   { isInDatabase }: Pick<FileStore, 'isInDatabase'>,
-  begun: RequestCount,
+  clock: Omit<RestOptions, keyof Rest>,
 ): Rests | null {
-  if (format === 'parquet')
-    return new Rests({ ...(isInDatabase ? OF_PARQUET_IN_DATABASE : OF_PARQUET), begun });
-  return compression === 'none' && isInDatabase ? new Rests({ ...OF_TEXT, begun }) : null;
+  const rests = (most: Rest) => new Rests({ ...most, ...clock });
+  if (format === 'parquet') return rests(isInDatabase ? OF_PARQUET_IN_DATABASE : OF_PARQUET);
+  return compression === 'none' && isInDatabase ? rests(OF_TEXT) : null;
 }

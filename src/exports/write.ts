@@ -33,7 +33,7 @@ export async function writeFile(
 ): Promise<FinishedFile> {
   const { id, lease, request } = job;
   const resource = resourceOf(request, sources());
-  const rests = begun && restsOf(request, files, begun);
+  const rests = begun && restsOf(request, files, { begun });
   const file = await ExportFile.create(files, fileName(id, lease.token), request.compression, signal);
   try {
     const plan = await begin(job, resource, signal, report);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { Rests } from '../../src/exports/rests.ts';
+import { Rests, restsOf } from '../../src/exports/rests.ts';
 import { Metrics } from '../../src/telemetry/metrics.ts';
 import { awaited, exportRows, order } from '../support/exports/exports.ts';
 import { testServer } from '../support/process/server.ts';
@@ -18,6 +18,23 @@ function exportAt(clock: { ms: number; requests: number }) {
   };
   const rests = new Rests({ ...MOST, begun: () => clock.requests, now: () => clock.ms, pause });
   return { rests, rested };
+}
+
+/** What rests last behind batches that each took `workedMs`, beside `requests` requests. */
+async function restOf(
+  rests: (clock: Parameters<typeof restsOf>[2]) => Rests | null,
+  workedMs: number,
+  requests: number,
+): Promise<number | null> {
+  const clock = { ms: 0, requests: 0 };
+  let rested = 0;
+  const pause = (ms: number) => Promise.resolve(void (rested = ms));
+  const made = rests({ begun: () => clock.requests, now: () => clock.ms, pause });
+  if (!made) return null;
+  clock.ms = workedMs;
+  clock.requests = requests;
+  await made.take(GOES_ON);
+  return rested;
 }
 
 const GOES_ON = new AbortController().signal;
@@ -64,6 +81,33 @@ test('clients who look at their exports do not slow them', async () => {
   clock.requests = 2;
   await rests.take(GOES_ON);
   assert.deepEqual(rested, []);
+});
+
+test('exports rest as docs/operations.md says of their format and of where the file is', async () => {
+  const found: Record<string, readonly (number | null)[]> = {};
+  for (const [format, compression, isInDatabase] of [
+    ['ndjson', 'none', true],
+    ['ndjson', 'none', false],
+    ['ndjson', 'gzip', true],
+    ['parquet', 'none', true],
+    ['parquet', 'none', false],
+  ] as const) {
+    const rests = (clock: Parameters<typeof restsOf>[2]) =>
+      restsOf({ format, compression }, isInDatabase ? { isInDatabase } : {}, clock);
+    found[`${format} ${compression} ${isInDatabase ? 'in the database' : 'elsewhere'}`] = [
+      await restOf(rests, 1_000, 10),
+      await restOf(rests, 1_000, 1_000),
+      await restOf(rests, 2, 1_000),
+    ];
+  }
+  assert.deepEqual(found, {
+    // few requests, many of them, and many behind little work
+    'ndjson none in the database': [8, 60, 4],
+    'ndjson none elsewhere': [null, null, null],
+    'ndjson gzip in the database': [null, null, null],
+    'parquet none in the database': [24, 80, 16],
+    'parquet none elsewhere': [8, 30, 8],
+  });
 });
 
 test('an export that is cancelled ends its rest', async () => {
